@@ -1,0 +1,1 @@
+"""Owns how Nightshift is started; nothing imports this package but tests."""
