@@ -57,7 +57,9 @@ def os_error(error: OSError, doing: str, path: Path) -> StackError:
         case errno.ENOSPC | errno.EDQUOT:
             return StackError(f"{_DISK} (while {doing} {path}).")
         case errno.EROFS:
-            return StackError(f"{path} is on a read-only file system: point NIGHTSHIFT_HOME at one that can be written.")
+            return StackError(
+                f"{path} is on a read-only file system: point NIGHTSHIFT_HOME at one that can be written."
+            )
         case errno.EACCES | errno.EPERM:
             return StackError(f"This user may not write {path}: change its owner, or set NIGHTSHIFT_HOME elsewhere.")
         case errno.ENOTDIR | errno.EEXIST:

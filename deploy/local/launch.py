@@ -71,7 +71,7 @@ def main() -> None:
         elif asked.identity == "nobody":
             become_nobody()
         die_with(asked.parent, asked.death_signal)
-        os.execv(asked.command[0], asked.command)
+        os.execv(asked.command[0], asked.command)  # noqa: S606 - becoming the program is what this script is for
     except OSError as error:
         sys.stderr.write(f"cannot start {asked.command[0]}: {error.strerror} ({asked.identity})\n")
         sys.exit(REFUSED)

@@ -1,4 +1,4 @@
-"""Owns where Postgres works: in the home, or, where root cannot use a user namespace, in a folder that nobody's uid owns."""
+"""Owns where Postgres works: in the home, or, where root may not use a user namespace, in a folder of nobody's."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Owns the embedded Postgres: making its data folder whole or not at all, clearing what a killed one left, starting it."""
+"""Owns the embedded Postgres. Its data folder is whole or not there, and no file of a killed one blocks a start."""
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 import signal
@@ -19,7 +18,7 @@ from deploy.local.explain import StackError, cause, os_error
 from deploy.local.home import Home, secret, write_private
 from deploy.local.nobody import Place, place_for
 from deploy.local.server import Force, Server
-from deploy.local.spawn import Identity, clean_environment, launch_command
+from deploy.local.spawn import Identity, launch_command, server_environment
 
 ROLE = "nightshift"
 DATABASE = "nightshift"
@@ -78,7 +77,7 @@ def url(home: Home, server: Server, database: str = DATABASE) -> str:
 
 
 def _make_data(home: Home, place: Place, *, flush: bool) -> None:
-    """initdb works in a folder of another name that is renamed when it is whole, so an interrupted one is never used."""
+    """initdb works under another name that is changed when the folder is whole: an interrupted one is never used."""
     data = place.data
     try:
         for leftover in data.parent.glob(f"{data.name}.new-*"):
@@ -125,7 +124,7 @@ def _initdb(place: Place, fresh: Path, word: Path, *, flush: bool) -> None:
     done = subprocess.run(
         launch_command(command, signal.SIGKILL, place.identity),
         capture_output=True, text=True, errors="replace", timeout=120, check=False,
-        cwd=place.data.parent, env=clean_environment() | {"LC_ALL": "C", "TZ": "UTC"},
+        cwd=place.data.parent, env=server_environment(),
     )  # fmt: skip
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines()
@@ -172,14 +171,13 @@ def _serves(data: Path, pid: int) -> bool:
 def _settle(home: Home, sockets: Path) -> None:
     """The role and the database exist, whichever start of this data folder came how far. The role is no superuser."""
     word = secret(home, "postgres")
-    admin = {"host": str(sockets), "user": "postgres", "password": secret(home, "postgres-admin"), "dbname": "postgres"}
+    admin = f"postgresql://postgres:{secret(home, 'postgres-admin')}@/postgres?host={sockets}&connect_timeout=10"
     try:
-        with psycopg.connect(**admin, autocommit=True, connect_timeout=10) as connection:
+        with psycopg.connect(admin, autocommit=True) as connection:
             role = sql.Identifier(ROLE)
             if not connection.execute("select 1 from pg_roles where rolname = %s", (ROLE,)).fetchone():
-                connection.execute(
-                    sql.SQL("create role {} login createdb password {} in role pg_monitor").format(role, sql.Literal(word))
-                )
+                create = sql.SQL("create role {} login createdb password {} in role pg_monitor")
+                connection.execute(create.format(role, sql.Literal(word)))
             if not connection.execute("select 1 from pg_database where datname = %s", (DATABASE,)).fetchone():
                 connection.execute(sql.SQL("create database {} owner {}").format(sql.Identifier(DATABASE), role))
     except psycopg.OperationalError as error:
@@ -190,8 +188,3 @@ def _settle(home: Home, sockets: Path) -> None:
             ) from error
         reason = cause(str(error).splitlines()) or str(error).strip().splitlines()[0]
         raise StackError(f"Postgres started but does not answer. {reason}.") from error
-
-
-def environment() -> dict[str, str]:
-    """Postgres reads PG* variables of its own; none of them is ours to hand on."""
-    return clean_environment() | {"LC_ALL": "C", "TZ": "UTC", "PATH": os.environ.get("PATH", os.defpath)}

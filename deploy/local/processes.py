@@ -1,4 +1,4 @@
-"""Owns questions about processes that we may not have started: alive, which program, in which folder; and ending them."""
+"""Owns questions about processes that others may have started: alive, which program, which folder; and ending them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def folder_of(pid: int) -> Path | None:
 
 
 def inhabitants(folder: Path) -> tuple[int, ...]:
-    """Every process whose current folder is exactly this one: how a dead postmaster's left-behind backends are found."""
+    """Every process whose current folder is this one: how the backends of a dead postmaster are found."""
     wanted = folder.resolve()
     numbers = (int(entry.name) for entry in _PROC.glob("[0-9]*")) if _PROC.is_dir() else iter(())
     return tuple(pid for pid in numbers if pid != os.getpid() and folder_of(pid) == wanted)

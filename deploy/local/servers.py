@@ -15,7 +15,7 @@ from deploy.local.binaries import find_postgres, find_valkey
 from deploy.local.explain import StackError, cause
 from deploy.local.home import Home, locked, open_home
 from deploy.local.server import Server
-from deploy.local.spawn import clean_environment, spawn, unprivileged
+from deploy.local.spawn import server_environment, spawn, unprivileged
 
 START_SECONDS = 60.0
 
@@ -95,7 +95,7 @@ def start(server: Server, log: Path) -> Running:
     with log.open("ab") as output:
         process = spawn(
             server.command,
-            environment=clean_environment() | {"LC_ALL": "C", "TZ": "UTC"},
+            environment=server_environment(),
             folder=server.folder,
             output=output,
             death_signal=server.death_signal,
@@ -154,7 +154,7 @@ def restart(running: Running) -> Running:
 
 @contextlib.contextmanager
 def ephemeral(home: Path, *, fsync: bool = False, pg_bin: Path | None = None) -> Generator[Servers]:
-    """Both servers for the length of a `with`. Without `fsync` a commit does not survive the machine, only the process."""
+    """Both servers for the length of a `with`. Without `fsync` a commit outlives the process, not the machine."""
     folder = open_home(home)
     with locked(folder), contextlib.ExitStack() as stack:
         database = start_postgres(folder, pg_bin=pg_bin, fsync=fsync)

@@ -34,6 +34,11 @@ def clean_environment(source: Mapping[str, str] = os.environ) -> dict[str, str]:
     return {name: source[name] for name in _KEPT if name in source}
 
 
+def server_environment() -> dict[str, str]:
+    """Messages in English, which `explain` reads; none of the PG* variables that would steer Postgres."""
+    return clean_environment() | {"LC_ALL": "C", "TZ": "UTC"}
+
+
 def spawn(
     command: Sequence[str],
     *,

@@ -1,4 +1,4 @@
-"""Owns the embedded Valkey: its configuration (0600, so no password stands in a process list), its start and its mend."""
+"""Owns the embedded Valkey. Its password stands in a file of 0600 and in no process list."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def prepare(home: Home, program: ValkeyProgram) -> Server:
         folder=home.valkey,
         identity=Identity.SELF,
         clear=lambda: clear(home),
-        serves=lambda pid: _serves(socket_of(home), password),
+        serves=lambda _: _serves(socket_of(home), password),
         settle=lambda: None,
         stop=STOP,
         death_signal=signal.SIGTERM,
