@@ -1,0 +1,167 @@
+"""What edits make of a transcript: which messages stand, which summaries stand for which, which blocks are stubs, whose
+reasoning is bound to a lost prefix.
+
+Ids of messages and edits come from one sequence, so `row.id < edit.id` says that the message was there when the edit
+was made.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from shared.values import EditKind
+
+_Range = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class EditRow:
+    """An edit as stored. `summary`, `rewind`, `restore` name messages first..last (both included); `stub` names the
+    message in `first` and the index in its stored content in `block`; `prefix` names a digest."""
+
+    id: int
+    kind: str
+    first: int | None = None
+    last: int | None = None
+    block: int | None = None
+    text: str | None = None
+    prefix: str | None = None
+
+
+class Standing(Enum):
+    LIVE = "live"  # the model sees it
+    COVERED = "covered"  # a summary stands for it; still searchable
+    REWOUND = "rewound"  # taken back; not searchable
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    id: int
+    first: int
+    last: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The effect of all edits together; `prefix` is the digest in force, or None when no edit names one."""
+
+    rewound: tuple[_Range, ...]
+    summaries: tuple[Summary, ...]
+    stubs: dict[tuple[int, int], str]
+    prefix: str | None
+    newest: int
+    covered: tuple[_Range, ...]
+    edit_ids: tuple[int, ...]
+    lost_from: tuple[int, ...]
+
+    def standing(self, message: int) -> Standing:
+        if self.rewound and _within(message, self.rewound):
+            return Standing.REWOUND
+        return Standing.COVERED if self.covered and _within(message, self.covered) else Standing.LIVE
+
+    def keeps_reasoning(self, message: int) -> bool:
+        """False when an edit made after the message changed something at or before it: the signature is bound to
+        what is gone."""
+        later = bisect_right(self.edit_ids, message)
+        return later == len(self.edit_ids) or message < self.lost_from[later]
+
+
+NOTHING = Past((), (), {}, None, 0, (), (), ())
+
+
+def apply(edits: Iterable[EditRow]) -> Past:
+    """Fold the edits in order of id. A rewind voids each earlier summary that reaches into it, so what was before
+    the cut stands again as it was; a restore takes its range out of earlier rewinds, and a summary comes back once
+    nothing rewound touches it."""
+    ordered = sorted(edits, key=lambda edit: edit.id)
+    if not ordered:
+        return NOTHING
+    rewound: list[tuple[int, int, int]] = []  # id of the rewind, first, last
+    summaries: list[Summary] = []
+    stubs: dict[tuple[int, int], str] = {}
+    prefix: str | None = None
+    changes: list[_Range] = []  # id of the edit, first position that it changes
+    for edit in ordered:
+        kind = EditKind(edit.kind)
+        match kind:
+            case EditKind.PREFIX:
+                if prefix is not None:
+                    changes.append((edit.id, 0))
+                prefix = edit.prefix
+            case EditKind.STUB:
+                first = _named(edit.first, edit)
+                stubs[first, _named(edit.block, edit)] = edit.text or ""
+                changes.append((edit.id, first))
+            case EditKind.SUMMARY:
+                first, last = _span(edit)
+                summaries.append(Summary(edit.id, first, last, edit.text or ""))
+                changes.append((edit.id, first))
+            case EditKind.REWIND | EditKind.RESTORE:
+                first, last = _span(edit)
+                reached = [s.first for s in summaries if s.last >= first and s.first <= last]
+                changes.append((edit.id, min([first, *reached])))
+                if kind is EditKind.REWIND:
+                    rewound.append((edit.id, first, last))
+                else:
+                    rewound = [(by, *rest) for by, *span in rewound for rest in _without(span, first, last)]
+            case _:
+                assert_never(kind)
+    standing = _standing_summaries(summaries, rewound)
+    return Past(
+        rewound=tuple(sorted((first, last) for _, first, last in rewound)),
+        summaries=_outermost(standing),
+        stubs=stubs,
+        prefix=prefix,
+        newest=ordered[-1].id,
+        covered=tuple(sorted((s.first, s.last) for s in standing)),
+        edit_ids=tuple(edit_id for edit_id, _ in changes),
+        lost_from=_suffix_minima([first for _, first in changes]),
+    )
+
+
+def _standing_summaries(summaries: Sequence[Summary], rewound: Sequence[tuple[int, int, int]]) -> list[Summary]:
+    """Those that no later rewind, still in force, reaches into."""
+    return [
+        s
+        for s in summaries
+        if not any(by > s.id and s.last >= first and s.first <= last for by, first, last in rewound)
+    ]
+
+
+def _outermost(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
+    """Without those that lie wholly inside a later one, in order of the place where they stand."""
+    kept = [s for s in summaries if not any(o.id > s.id and o.first <= s.first and s.last <= o.last for o in summaries)]
+    return tuple(sorted(kept, key=lambda s: (s.first, s.id)))
+
+
+def _without(span: Sequence[int], first: int, last: int) -> list[_Range]:
+    start, end = span
+    if last < start or first > end:
+        return [(start, end)]
+    return [piece for piece in ((start, first - 1), (last + 1, end)) if piece[0] <= piece[1]]
+
+
+def _suffix_minima(values: Sequence[int]) -> tuple[int, ...]:
+    minima: list[int] = []
+    for value in reversed(values):
+        minima.append(min(value, minima[-1]) if minima else value)
+    return tuple(reversed(minima))
+
+
+def _within(message: int, ranges: Iterable[_Range]) -> bool:
+    return any(first <= message <= last for first, last in ranges)
+
+
+def _span(edit: EditRow) -> _Range:
+    return _named(edit.first, edit), _named(edit.last, edit)
+
+
+def _named(value: int | None, edit: EditRow) -> int:
+    if value is None:
+        raise ValueError(f"edit {edit.id} of kind {edit.kind} does not say what it edits")
+    return value

@@ -1,0 +1,121 @@
+"""The marked request: frozen, the only type a transport accepts, so nothing can touch a transcript after marking.
+
+A mark adds its own characters to a block and changes no other byte; the same request and marks text give the same body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from shared.request import blocks, canonical
+from shared.request.assembled import CLOSING, Request, lead
+
+
+class Ttl(StrEnum):
+    MINUTES = "5m"
+    HOUR = "1h"
+
+
+class Place(StrEnum):
+    TOOLS = "tools"  # the last tool; `at` is not read
+    SYSTEM = "system"  # `at` is the index of the block
+    MESSAGE = "message"  # `at` is the id of the row, whose last block carries it
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    place: Place
+    at: int
+    ttl: Ttl
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedRequest:
+    """What goes out. `end_message_id` is the row that carries the new end mark: the next request's
+    `last_breakpoint_message_id`; `block_count` and `digest` are those of the unmarked request."""
+
+    request: Request
+    marks: tuple[Mark, ...]
+    marks_text: str
+    end_message_id: int | None
+    block_count: int
+    digest: str
+
+    def body(self, params_text: str) -> bytes:
+        """The bytes of the request: the parameters (a JSON object's text without its braces), tools, system,
+        messages."""
+        ttls = {(one.place, one.at): one.ttl for one in self.marks}
+        parts = [params_text] if params_text else []
+        if self.request.tools_text:
+            parts.append(f'"tools":{_tools(self.request.tools_text, ttls)}')
+        if self.request.system:
+            system = (_marked(block, ttls.get((Place.SYSTEM, i))) for i, block in enumerate(self.request.system))
+            parts.append(f'"system":{blocks.join(system)}')
+        parts.append('"messages":[')
+        fragments = _fragments(self.request, ttls)
+        closing = CLOSING if fragments else b""
+        return b"".join(((f"{{{','.join(parts)}").encode(), *fragments, closing, b"]}"))
+
+
+def mark(request: Request, marks: Sequence[Mark], end_message_id: int | None) -> MarkedRequest:
+    """Called by the cache plan and by replay, by nobody else."""
+    text = canonical.dump([{"place": one.place, "at": one.at, "ttl": one.ttl} for one in marks])
+    chain = request.chain
+    return MarkedRequest(request, tuple(marks), text, end_message_id, chain.count, chain.digest)
+
+
+def marked_from(request: Request, marks_text: str) -> MarkedRequest:
+    """The request marked as a stored call was: with the same rows, its body equals what went out. Raises ValueError
+    when the text is not a list of marks or names a place that the request does not have."""
+    marks = tuple(_read(entry) for entry in blocks.split(marks_text))
+    rows = {piece.id for piece in request.pieces}
+    for one in marks:
+        if one.place is Place.MESSAGE and one.at not in rows:
+            raise ValueError(f"message {one.at} carries a mark and is not in the request")
+        if one.place is Place.SYSTEM and not 0 <= one.at < len(request.system):
+            raise ValueError(f"system block {one.at} carries a mark and is not in the request")
+    ends = [one.at for one in marks if one.place is Place.MESSAGE]
+    return mark(request, marks, ends[-1] if ends else None)
+
+
+def _read(entry: str) -> Mark:
+    match blocks.parse(entry):
+        case {"place": str(place), "at": int(at), "ttl": str(ttl)}:
+            return Mark(Place(place), at, Ttl(ttl))
+        case _:
+            raise ValueError(f"not a mark: {entry[:80]}")
+
+
+def _fragments(request: Request, ttls: dict[tuple[Place, int], Ttl]) -> Sequence[bytes]:
+    """The cached fragments, with new ones only for the pieces that carry a mark."""
+    wanted = {at for place, at in ttls if place is Place.MESSAGE}
+    fragments = list(request.fragments)
+    index = len(fragments)
+    while wanted and index:
+        index -= 1
+        piece = request.pieces[index]
+        if piece.id not in wanted:
+            continue
+        wanted.discard(piece.id)
+        *before, last = piece.blocks
+        opening = lead(request.pieces[index - 1].role if index else None, piece.role)
+        fragments[index] = opening + ",".join((*before, _marked(last, ttls[Place.MESSAGE, piece.id]))).encode()
+    return fragments
+
+
+def _tools(tools_text: str, ttls: dict[tuple[Place, int], Ttl]) -> str:
+    ttl = ttls.get((Place.TOOLS, 0))
+    end = tools_text.rindex("}") + 1 if ttl else 0
+    return _marked(tools_text[:end], ttl) + tools_text[end:]
+
+
+def _marked(block_text: str, ttl: Ttl | None) -> str:
+    match ttl:
+        case None:
+            return block_text
+        case Ttl.MINUTES:  # the default is written without its name, as the provider documents it
+            return block_text[:-1] + ',"cache_control":{"type":"ephemeral"}}'
+        case Ttl.HOUR:
+            return block_text[:-1] + ',"cache_control":{"type":"ephemeral","ttl":"1h"}}'
