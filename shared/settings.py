@@ -1,0 +1,135 @@
+"""The one settings object: frozen, built at the entry point from `nightshift.toml` and NIGHTSHIFT_* variables.
+
+A wrong value, an unknown key or an unknown NIGHTSHIFT_* variable stops the start with its name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shared.errors import SettingsError
+
+PREFIX = "NIGHTSHIFT_"
+_OUTSIDE = frozenset({"NIGHTSHIFT_CONFIG", "NIGHTSHIFT_VENV", "NIGHTSHIFT_PYTHON"})
+"""Read by ./dev or by `load` itself, not settings."""
+
+
+class Settings(BaseModel):
+    """Every setting. Seconds end in `_s`, dollars in `_usd`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    home: Path = Path(".nightshift")
+    database_url: str = ""
+    database_direct_url: str = ""
+    redis_url: str = ""
+    url: str = ""
+    token: str = ""
+    api_host: str = "127.0.0.1"
+    api_port: int = Field(default=0, ge=0, le=65535)
+    team_zone: str = "UTC"
+
+    provider_kind: Literal["anthropic", "chat_completions", "responses"] = "anthropic"
+    provider_base_url: str = ""
+    provider_key: str = ""
+    rehearsal: bool = False
+    model: str = "claude-sonnet-5-5"
+    max_output_tokens: int = Field(default=8192, ge=1)
+    call_cap_usd: Decimal | None = None
+    turn_cap_usd: Decimal | None = None
+
+    slots: int = Field(default=8, ge=1, le=1024)
+    classes: str = "interactive,child,job,chore"
+    principal_limit: int = Field(default=64, ge=1)
+    max_steps: int = Field(default=90, ge=1, le=1000)
+    queued_per_session: int = Field(default=100, ge=1)
+    interactive_deadline_s: int = Field(default=7200, ge=1)
+    job_deadline_s: int = Field(default=14400, ge=1)
+    attempts: int = Field(default=3, ge=1)
+
+    lease_s: float = Field(default=15.0, gt=0)
+    heartbeat_s: float = Field(default=5.0, gt=0)
+    drain_s: float = Field(default=60.0, gt=0)
+    backoff_park_s: float = Field(default=5.0, ge=0)
+    first_byte_timeout_s: float = Field(default=90.0, gt=0, le=600)
+    read_timeout_s: float = Field(default=60.0, gt=0, le=90)
+
+    test_clock: bool = False
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    pause_at: str = ""
+    """Test only: 'point:directory' blocks a worker at a named point until the file directory/go exists."""
+
+    @property
+    def direct_url(self) -> str:
+        """Where session state (advisory locks, LISTEN) is safe: the direct URL, else the only one."""
+        return self.database_direct_url or self.database_url
+
+
+def load(environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings of this process. Raises SettingsError naming the variable or key that is wrong."""
+    env = os.environ if environ is None else environ
+    values = _from_file(env)
+    known = set(Settings.model_fields)
+    for name, value in env.items():
+        if not name.startswith(PREFIX) or name in _OUTSIDE:
+            continue
+        key = name.removeprefix(PREFIX).lower()
+        if key not in known:
+            raise SettingsError(f"{name} is not a setting.{_nearest(key, known, PREFIX)}", code="setting_unknown")
+        values[key] = value
+    if "provider_key" not in values and env.get("ANTHROPIC_API_KEY"):
+        values["provider_key"] = env["ANTHROPIC_API_KEY"]
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = str(first["loc"][0]) if first["loc"] else "settings"
+        raise SettingsError(f"{PREFIX}{key.upper()}: {first['msg']} (got {_shown(key, values.get(key))})") from error
+    _check_zone(settings.team_zone)
+    return settings
+
+
+def _from_file(env: Mapping[str, str]) -> dict[str, Any]:
+    home = Path(env.get("NIGHTSHIFT_HOME", ".nightshift"))
+    named = env.get("NIGHTSHIFT_CONFIG")
+    path = Path(named) if named else home / "nightshift.toml"
+    if not path.is_file():
+        if named:
+            raise SettingsError(f"NIGHTSHIFT_CONFIG names {path}, which is not a file")
+        return {}
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}") from error
+    known = set(Settings.model_fields)
+    for key in values:
+        if key not in known:
+            raise SettingsError(f"{path}: '{key}' is not a setting.{_nearest(key, known, '')}", code="setting_unknown")
+    return values
+
+
+def _nearest(key: str, known: set[str], prefix: str) -> str:
+    close = difflib.get_close_matches(key, known, n=1)
+    return f" Did you mean {prefix}{close[0].upper() if prefix else close[0]}?" if close else ""
+
+
+def _shown(key: str, value: object) -> str:
+    secret = any(word in key for word in ("key", "token", "url"))
+    return "a value that is not shown" if secret else repr(value)
+
+
+def _check_zone(name: str) -> None:
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - tz data is read only where a zone is named
+
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise SettingsError(f"NIGHTSHIFT_TEAM_ZONE: '{name}' is not an IANA time zone such as Europe/Berlin") from error

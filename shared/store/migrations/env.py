@@ -1,0 +1,8 @@
+"""Alembic's entry: runs over the connection that `shared.store.migrate` hands in."""
+
+from alembic import context
+
+connection = context.config.attributes["connection"]
+context.configure(connection=connection, transaction_per_migration=True)
+with context.begin_transaction():
+    context.run_migrations()

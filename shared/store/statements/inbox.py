@@ -1,0 +1,96 @@
+"""What anyone but the holder writes: a turn with its first input, a steer, a cancel. Rows, then the ring.
+
+Lock order: the turn row only (`for share` to steer, a compare-and-set to cancel); a parked turn's cancel locks its
+session first, because the fence rises with it.
+"""
+
+from __future__ import annotations
+
+from shared.store.statements import named
+
+# Serialises the admissions of one session (several clients at once), so that the bound and `on_busy` are exact.
+SESSION_GATE = named("session_gate", "select pg_advisory_xact_lock(7231002, hashtext(%(session)s::text))")
+LIVE_TURN = named(
+    "live_turn",
+    """
+select id, status, class, parked_on from turns
+where session = %(session)s and status in ('running', 'parked') limit 1 for share
+""",
+    "turns_one_holder",
+)
+QUEUED_COUNT = named(
+    "queued_count",
+    "select count(*) as n from turns where session = %(session)s and status = 'queued'",
+    "turns_queue_of_session",
+)
+ADMIT_TURN = named(
+    "admit_turn",
+    """
+with t as (
+  insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_steps, cap_usd)
+  values (%(turn)s, %(session)s, %(class)s, %(principal)s, clock_now() + %(aging_s)s * interval '1 second',
+    %(deadline_s)s, %(max_steps)s, %(cap_usd)s)
+  returning id, session, status, created_at
+), i as (
+  insert into inbox (session, turn, dedupe_key, kind, author, payload, stable_prefix_len)
+  select t.session, t.id, 'input:' || t.id, 'input', %(principal)s, %(payload)s, %(stable_prefix_len)s from t
+  where %(payload)s::text is not null
+  returning id
+)
+select t.id, t.status, t.created_at, (select id from i) as inbox from t
+""",
+)
+STEERABLE = named(
+    "steerable",
+    "select id, session, status, class, requested_by, answer from turns where id = %(turn)s for share",
+    "turns_pkey",
+)
+ADD_TO_INBOX = named(
+    "add_to_inbox",
+    """
+insert into inbox (session, turn, dedupe_key, kind, author, payload)
+values (%(session)s, %(turn)s, %(dedupe_key)s, %(kind)s, %(author)s, %(payload)s)
+on conflict (dedupe_key) do nothing
+returning id
+""",
+)
+WAITING = named(
+    "waiting",
+    """
+select i.id, i.kind, i.author, i.payload, i.stable_prefix_len, p.name as author_name from inbox i
+join principals p on p.id = i.author
+where i.session = %(session)s and i.folded_into is null and (i.kind <> 'input' or i.turn = %(turn)s)
+order by i.id limit %(limit)s
+""",
+    "inbox_waiting",
+)
+
+# --- cancel: the first commit wins ----------------------------------------------------------------------------------
+
+CANCEL_QUEUED = named(
+    "cancel_queued",
+    """
+update turns set status = 'cancelled', finished_at = clock_now(), cancelled_by = %(principal)s,
+  cancel_requested_at = clock_now()
+where id = %(turn)s and status = 'queued' returning id
+""",
+    "turns_pkey",
+)
+CANCEL_RUNNING = named(
+    "cancel_running",
+    """
+update turns set cancel_requested_at = coalesce(cancel_requested_at, clock_now()), cancelled_by = %(principal)s
+where id = %(turn)s and status = 'running' returning id, holder
+""",
+    "turns_pkey",
+)
+CANCEL_PARKED = named(
+    "cancel_parked",
+    """
+with s as (update sessions set fence = fence + 1 where id = %(session)s returning id, fence)
+update turns set status = 'cancelled', finished_at = clock_now(), cancelled_by = %(principal)s,
+  cancel_requested_at = clock_now(), parked_on = null, parked_at = null, wake_at = null, fence = s.fence
+from s where turns.id = %(turn)s and turns.session = s.id and turns.status = 'parked' returning turns.id
+""",
+    "turns_pkey",
+)

@@ -1,0 +1,176 @@
+"""The holder's writes inside a turn: reserve (T2 and the first fold), record (T1), start and finish one tool run.
+
+Lock order: the session row first (`update sessions … where id and fence`), then everything else of that session.
+Every branch selects from that update; no row means LeaseLost. Each is one statement and one transaction.
+"""
+
+from __future__ import annotations
+
+from shared.store.statements import named
+
+# T2 of one step and the reservation of the next call. Messages get their ids in ordinal order from the shared
+# sequence, so that row id is the transcript's order. `max_message` null means: no new message, the call stands on
+# what was there. A call row is inserted only where `call` is given (a chore, or a fold before a failure, has none).
+RESERVE = named(
+    "reserve",
+    """
+with s as (
+  update sessions set reserved_usd = reserved_usd + %(reserve)s::numeric
+  where id = %(session)s and fence = %(fence)s
+    and (cap_usd is null or %(reserve)s::numeric = 0 or spent_usd + reserved_usd + %(reserve)s::numeric <= cap_usd)
+  returning id, fence, last_edit, prefix
+), t as (
+  update turns set steps = steps + %(count_step)s::int, reserved_usd = turns.reserved_usd + %(reserve)s::numeric,
+    fence = s.fence, warned = turns.warned || %(warned)s::jsonb, last_tool = coalesce(%(last_tool)s, turns.last_tool)
+  from s where turns.id = %(turn)s and turns.status = 'running'
+  returning turns.id, turns.cancel_requested_at
+), m as (
+  insert into messages (session, turn, step, ordinal, author, role, content, sent, stable_prefix_len, fence)
+  select s.id, t.id, x.step, x.ordinal, x.author, x.role, x.content, x.sent, x.stable, s.fence
+  from s, t, unnest(%(m_step)s::int[], %(m_ordinal)s::int[], %(m_author)s::text[], %(m_role)s::text[],
+    %(m_content)s::text[], %(m_sent)s::text[], %(m_stable)s::int[])
+    with ordinality as x(step, ordinal, author, role, content, sent, stable, n)
+  order by x.n
+  returning id, step, ordinal
+), r as (
+  update tool_runs set status = x.status, result = x.result, is_error = x.is_error, finished_at = clock_now(),
+    fence = s.fence
+  from s, t, unnest(%(r_step)s::int[], %(r_ordinal)s::int[], %(r_status)s::text[], %(r_result)s::text[],
+    %(r_error)s::bool[]) as x(step, ordinal, status, result, is_error)
+  where tool_runs.turn = t.id and tool_runs.step = x.step and tool_runs.ordinal = x.ordinal
+    and tool_runs.status in ('asked', 'started')
+  returning 1
+), f as (
+  update inbox set folded_into = m.id, folded_at = clock_now()
+  from m, unnest(%(i_id)s::bigint[], %(i_step)s::int[], %(i_ordinal)s::int[]) as x(id, step, ordinal)
+  where x.step = m.step and x.ordinal = m.ordinal and inbox.id = x.id and inbox.folded_into is null
+  returning 1
+), c as (
+  insert into calls (id, turn, session, step, purpose, provider, model, last_message, last_edit, prefix, params, marks,
+    tail, block_count, digest, estimate, max_tokens, reserved_usd, holder, fence)
+  select %(call)s::uuid, t.id, s.id, %(c_step)s, %(c_purpose)s, %(c_provider)s, %(c_model)s,
+    coalesce((select max(id) from m), %(c_last_message)s), s.last_edit, s.prefix, %(c_params)s, %(c_marks)s,
+    %(c_tail)s, %(c_blocks)s, %(c_digest)s, %(c_estimate)s, %(c_max_tokens)s, %(reserve)s::numeric, %(holder)s, s.fence
+  from s, t where %(call)s::uuid is not null
+  returning id
+)
+select s.fence, t.cancel_requested_at, (select max(id) from m) as max_message, (select count(*) from f) as folded,
+  (select count(*) from r) as runs
+from s, t
+""",
+)
+
+# T1: the assistant's message, its tool runs, the call's bill, calibration and the chain. It can land once: the call
+# must still be `reserved`. `spent` is what is booked against the caps (the bill, or what must be assumed).
+RECORD = named(
+    "record",
+    """
+with s as (
+  update sessions set
+    reserved_usd = greatest(sessions.reserved_usd - k.reserved_usd, 0), spent_usd = sessions.spent_usd + %(spent)s::numeric,
+    cost_unknown = sessions.cost_unknown or %(unknown)s,
+    baseline_estimate = case when %(anchor)s then k.estimate else sessions.baseline_estimate end,
+    baseline_billed = case when %(anchor)s then %(billed)s else sessions.baseline_billed end,
+    last_breakpoint_message = case when %(chain)s then k.last_message else sessions.last_breakpoint_message end,
+    chain_blocks = case when %(chain)s then k.block_count else sessions.chain_blocks end,
+    chain_digest = case when %(chain)s then k.digest else sessions.chain_digest end,
+    prefix_warm_until = case when %(chain)s then clock_now() + %(warm_s)s * interval '1 second'
+      else sessions.prefix_warm_until end
+  from calls k
+  where sessions.id = %(session)s and sessions.fence = %(fence)s
+    and k.id = %(call)s and k.session = sessions.id and k.status = 'reserved'
+  returning sessions.id, sessions.fence, k.reserved_usd as reserved
+), c as (
+  update calls set status = %(status)s, ended_at = clock_now(), fence = s.fence,
+    input_tokens = %(input)s, output_tokens = %(output)s, cache_read_tokens = %(cache_read)s,
+    cache_write_5m_tokens = %(cache_write_5m)s, cache_write_1h_tokens = %(cache_write_1h)s,
+    reasoning_tokens = %(reasoning)s, cost_usd = %(cost)s, cost_assumed = %(assumed)s, rate_source = %(rate_source)s,
+    refund = %(refund)s, error_code = %(error_code)s, error_text = %(error_text)s, request_id = %(request_id)s,
+    stop_reason = %(stop_reason)s, first_token_ms = %(first_token_ms)s
+  from s where calls.id = %(call)s
+  returning calls.id
+), t as (
+  update turns set reserved_usd = greatest(turns.reserved_usd - s.reserved, 0),
+    spent_usd = turns.spent_usd + %(spent)s::numeric, cost_unknown = turns.cost_unknown or %(unknown)s,
+    step = turns.step + %(step_done)s::int, attempts = case when %(step_done)s::int > 0 then 0 else turns.attempts end,
+    refunds = turns.refunds + (%(refund)s::text is not null)::int, fence = s.fence
+  from s where turns.id = %(turn)s and turns.status = 'running'
+  returning turns.id, turns.cancel_requested_at
+), m as (
+  insert into messages (session, turn, step, ordinal, author, role, content, sent, blocks, cut, fence)
+  select s.id, t.id, %(step)s, 0, 'model', 'assistant', %(content)s, %(sent)s, %(blocks)s, %(cut)s, s.fence
+  from s, t where %(content)s::text is not null
+  returning id
+), r as (
+  insert into tool_runs (turn, step, ordinal, session, call_id, tool, arguments, digest, repeat, status, holder,
+    started_at, may_run_until, fence)
+  select t.id, %(step)s, x.ordinal, s.id, x.call_id, x.tool, x.arguments, x.digest, x.repeat, x.status, %(holder)s,
+    case when x.status = 'started' then clock_now() end,
+    case when x.status = 'started' then clock_timestamp() + %(may_run_s)s * interval '1 second' end, s.fence
+  from s, t, unnest(%(r_ordinal)s::int[], %(r_call_id)s::text[], %(r_tool)s::text[], %(r_arguments)s::text[],
+    %(r_digest)s::text[], %(r_repeat)s::text[], %(r_status)s::text[])
+    as x(ordinal, call_id, tool, arguments, digest, repeat, status)
+  returning 1
+)
+select s.fence, t.cancel_requested_at, (select id from m) as message, (select count(*) from r) as runs from s, t, c
+""",
+    "calls_pkey",
+)
+
+# In a sequential batch each later run is `started` by itself, before it runs: else a crash calls it unknown though it
+# never began.
+START_RUN = named(
+    "start_run",
+    """
+with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence)
+update tool_runs set status = 'started', started_at = clock_now(), holder = %(holder)s, fence = s.fence,
+  may_run_until = clock_timestamp() + %(may_run_s)s * interval '1 second'
+from s where tool_runs.turn = %(turn)s and tool_runs.step = %(step)s and tool_runs.ordinal = %(ordinal)s
+  and tool_runs.status in ('asked', 'approved', 'started')
+returning tool_runs.ordinal
+""",
+    "tool_runs_pkey",
+)
+
+# A run that may not be repeated commits its own result when it ends, so that a crash in a neighbour does not cost it.
+FINISH_RUN = named(
+    "finish_run",
+    """
+with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence)
+update tool_runs set status = %(status)s, result = %(result)s, is_error = %(is_error)s, finished_at = clock_now(),
+  fence = s.fence
+from s where tool_runs.turn = %(turn)s and tool_runs.step = %(step)s and tool_runs.ordinal = %(ordinal)s
+  and tool_runs.status = 'started'
+returning tool_runs.ordinal
+""",
+    "tool_runs_pkey",
+)
+
+# A session's first prefix, or a changed one: content-addressed, shared, and an edit of kind `prefix`.
+PREFIX_SAVE = named(
+    "prefix_save",
+    """
+insert into prefixes (digest, system_text, stable_length, context_length, tools_text)
+values (%(digest)s, %(system_text)s, %(stable_length)s, %(context_length)s, %(tools_text)s)
+on conflict (digest) do nothing
+""",
+)
+PREFIX_ADOPT = named(
+    "prefix_adopt",
+    """
+with e as (
+  insert into edits (session, kind, prefix, cause, fence)
+  select id, 'prefix', %(digest)s, %(cause)s, fence from sessions
+  where id = %(session)s and fence = %(fence)s
+  returning id, session
+)
+update sessions set prefix = %(digest)s, last_edit = e.id, chain_blocks = null, chain_digest = null,
+  last_breakpoint_message = null
+from e where sessions.id = e.session and sessions.fence = %(fence)s
+returning sessions.last_edit
+""",
+)
+
+# Who asks whether a write of the holder landed waits for the old connection's transaction to end first.
+HOLD = named("hold", "select fence from sessions where id = %(session)s for no key update", "sessions_pkey")
+CALL_STATUS = named("call_status", "select status, holder from calls where id = %(call)s", "calls_pkey")

@@ -1,0 +1,20 @@
+"""What a text may hold: no NUL (Postgres refuses it) and no lone surrogate (UTF-8 refuses it)."""
+
+from __future__ import annotations
+
+import re
+
+REPLACEMENT = "\ufffd"
+_UNFIT = re.compile("[\x00\ud800-\udfff]")
+
+
+def clean_text(text: str) -> str:
+    """The text with each NUL and lone surrogate replaced by U+FFFD; everything else, right-to-left marks too, as it was."""
+    return _UNFIT.sub(REPLACEMENT, text)
+
+
+def bounded(text: str, limit: int) -> str:
+    """The text, or its first `limit` characters and a note of how many were left out."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n[{len(text) - limit} more characters left out]"
