@@ -1,0 +1,176 @@
+"""Owns one call of `POST /v1/messages`, from its first byte in to its last byte out, and its row in the ledger.
+
+Invariant: what a call wrote to the cache becomes readable with the first byte of its reply, never before.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from deploy.rehearsal import capture, events, faults, ledger
+from deploy.rehearsal.admit import Admitted, admit, key_of, read_json, session_of
+from deploy.rehearsal.cache import Bill, Pending
+from deploy.rehearsal.checks.limits import thinks
+from deploy.rehearsal.errors import Refused
+from deploy.rehearsal.http import Exchange, Header, HttpRequest
+from deploy.rehearsal.policies import plan
+from deploy.rehearsal.reply import FaultKind, Reply
+from deploy.rehearsal.world import World
+
+RATE_HEADERS: Final[list[Header]] = [
+    ("anthropic-ratelimit-requests-limit", "4000"),
+    ("anthropic-ratelimit-requests-remaining", "3999"),
+    ("anthropic-ratelimit-input-tokens-limit", "2000000"),
+    ("anthropic-ratelimit-input-tokens-remaining", "2000000"),
+    ("anthropic-ratelimit-output-tokens-limit", "400000"),
+    ("anthropic-ratelimit-output-tokens-remaining", "400000"),
+]
+JSON_TYPE: Final[Header] = ("content-type", "application/json")
+STREAM_TYPE: Final[Header] = ("content-type", "text/event-stream; charset=utf-8")
+
+
+async def messages(world: World, http: HttpRequest, exchange: Exchange) -> None:
+    """Answer one call."""
+    started = world.now()
+    call = ledger.Call(
+        index=0,
+        session=None,
+        model="",
+        stream=False,
+        request_id=f"req_{next(world.numbers):012d}",
+        started=time.monotonic(),
+        started_wall=time.time(),
+        retry_count=http.headers.get("x-stainless-retry-count"),
+    )
+    parsed: Any = None
+    refusal: Refused | None = None
+    try:
+        parsed = read_json(http)
+    except Refused as error:
+        refusal = error
+    _describe(call, parsed)
+    world.ledger.open(call)
+    world.note_change()
+    try:
+        if world.capture_to is not None:
+            capture.keep(world.capture_to, call, http, world.capture_headers)
+        if refusal is not None:
+            raise refusal
+        admitted = admit(http, parsed, key_of(http), world.windows)
+        await _reply(world, http, exchange, call, admitted, started)
+        state = call.state if call.state != "open" else "done"
+    except Refused as error:
+        faults.refuse(exchange, call, error.kind, error.message, error.status)
+        state = "refused"
+    except asyncio.CancelledError:
+        world.ledger.close(call, "client_closed")
+        world.note_change()
+        raise
+    world.ledger.close(call, state)
+    world.note_change()
+
+
+def _describe(call: ledger.Call, parsed: Any) -> None:
+    call.session = session_of(parsed)
+    if isinstance(parsed, dict):
+        given: dict[str, Any] = parsed
+        call.model = str(given.get("model", ""))
+        call.stream = given.get("stream") is True
+        limit = given.get("max_tokens")
+        call.max_tokens = limit if isinstance(limit, int) else None
+
+
+async def _reply(
+    world: World, http: HttpRequest, exchange: Exchange, call: ledger.Call, admitted: Admitted, started: float
+) -> None:
+    world.ledger.compare(call, admitted.prefix)
+    bill, pending = world.cache.open(admitted.prefix, admitted.contexts, started)
+    if call.max_tokens == 0:
+        reply, call.answered_by = Reply(), "pre-warm"
+    else:
+        found = world.scripts.pick(call.session, admitted.request, http.body)
+        reply, call.answered_by = found if found is not None else plan.decide(admitted.request)
+    await _pause(world, call, reply.delay_s)
+    if reply.fault is not None and await faults.instead(exchange, call, reply.fault, admitted):
+        return
+    call.hit = bill.hit
+    call.bill = bill
+    message = _compose(admitted, reply, bill, call)
+
+    def begin() -> None:
+        _begin(world, call, pending)
+
+    if call.stream:
+        await _stream(exchange, call, reply, message, begin, admitted)
+        return
+    begin()
+    _book(call, admitted, message.output)
+    with_usage = reply.fault is None or reply.fault.kind is not FaultKind.NO_USAGE
+    exchange.answer(200, headers(call, JSON_TYPE), events.whole(message, with_usage))
+
+
+async def _pause(world: World, call: ledger.Call, delay_s: float) -> None:
+    """Time to the first byte, counted from the request's arrival, and the gate that tests may hold."""
+    left = call.started + delay_s - time.monotonic()
+    if delay_s and left > 0:
+        await asyncio.sleep(left)
+    if not world.gate.is_set():
+        await world.gate.wait()
+
+
+def _compose(admitted: Admitted, reply: Reply, bill: Bill, call: ledger.Call) -> events.Message:
+    model = admitted.model
+    limit = min(admitted.request["max_tokens"], max(1, model.context - bill.prompt))
+    number = f"{call.index:08d}{call.request_id[-6:]}"
+    if admitted.request["max_tokens"] == 0:
+        return events.Message(f"msg_{number}", model.name, (), "max_tokens", 0, bill)
+    thinking = admitted.request.get("thinking") or {}
+    if reply.thinking is None and thinks(admitted.request, model):
+        reply = plan.with_thinking(reply)
+    show = thinking.get("display") != "omitted"
+    chain = admitted.prefix.chains[-1]
+    return events.compose(reply, model, bill, number, chain, limit, show)
+
+
+def _begin(world: World, call: ledger.Call, pending: Pending) -> None:
+    call.status = 200
+    call.first_byte = time.monotonic()
+    world.cache.commit(pending)
+    world.note_change()
+
+
+def _book(call: ledger.Call, admitted: Admitted, output: int) -> None:
+    assert call.bill is not None
+    call.output = output
+    call.nanos = ledger.cost_nanos(admitted.model, call.bill, output)
+
+
+def headers(call: ledger.Call, content_type: Header) -> list[Header]:
+    return [content_type, ("request-id", call.request_id), *RATE_HEADERS]
+
+
+async def _stream(
+    exchange: Exchange, call: ledger.Call, reply: Reply, message: events.Message, begin: Callable[[], None], admitted: Admitted
+) -> None:
+    fault = reply.fault
+    ready = events.pieces(message, fault is None or fault.kind is not FaultKind.NO_USAGE)
+    begin()
+    if fault is None and not reply.gap_s:
+        _book(call, admitted, message.output)
+        exchange.whole_stream(200, headers(call, STREAM_TYPE), b"".join(ready))
+        return
+    _book(call, admitted, 1)
+    exchange.begin(200, headers(call, STREAM_TYPE), ready[0])
+    for number, piece in enumerate(ready[1:-1]):
+        if fault is not None and fault.after_chunks == number and await faults.amid(exchange, call, fault):
+            return
+        if reply.gap_s:
+            await asyncio.sleep(reply.gap_s)
+        await exchange.send(piece)
+        # What was streamed is what a cut call has cost so far.
+        _book(call, admitted, max(1, message.output * (number + 1) // (len(ready) - 2)))
+    if fault is not None and fault.after_chunks >= len(ready) - 2 and await faults.amid(exchange, call, fault):
+        return
+    _book(call, admitted, message.output)
+    exchange.finish(ready[-1])

@@ -1,0 +1,1 @@
+"""Owns what the service refuses, in its order and its words."""

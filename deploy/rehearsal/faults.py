@@ -1,0 +1,105 @@
+"""Owns the faults: what comes instead of a reply, and what goes wrong in the middle of one."""
+
+import asyncio
+from typing import Final, assert_never
+
+import orjson
+
+from deploy.rehearsal import events
+from deploy.rehearsal.admit import Admitted
+from deploy.rehearsal.errors import STATUS_OF, TYPE_OF, error_body
+from deploy.rehearsal.http import Exchange, Header
+from deploy.rehearsal.ledger import Call
+from deploy.rehearsal.reply import Fault, FaultKind
+
+MESSAGES: Final = {
+    429: "This request would exceed the rate limit for your organization.",
+    500: "Internal server error",
+    529: "Overloaded",
+}
+PAGE: Final = b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
+FLOOD_PIECE: Final = 64_000
+
+
+def refuse(exchange: Exchange, call: Call, kind: str, message: str, status: int, extra: list[Header] | None = None) -> None:
+    """An error answer in the service's shape."""
+    call.status = status
+    call.error = message
+    headers: list[Header] = [("content-type", "application/json"), ("request-id", call.request_id), *(extra or [])]
+    exchange.answer(status, headers, orjson.dumps(error_body(kind, message, call.request_id)))
+
+
+async def instead(exchange: Exchange, call: Call, fault: Fault, admitted: Admitted) -> bool:
+    """Act out a fault that takes the reply's place; False when this one strikes later."""
+    call.state = "fault"
+    match fault.kind:
+        case FaultKind.STATUS:
+            kind = fault.error_type or TYPE_OF.get(fault.status, "api_error")
+            extra = [] if fault.retry_after is None else [("retry-after", f"{fault.retry_after:g}")]
+            refuse(exchange, call, kind, fault.message or MESSAGES.get(fault.status, "Error"), fault.status, extra)
+        case FaultKind.OVERFLOW:
+            window = admitted.model.context
+            refuse(exchange, call, "invalid_request_error", f"prompt is too long: {window + 5000} tokens > {window} maximum", 400)
+        case FaultKind.HTML:
+            call.status, call.error = fault.status, "html"
+            exchange.answer(fault.status, [("content-type", "text/html")], PAGE)
+        case FaultKind.REDIRECT:
+            call.status, call.error = 302, "redirect"
+            exchange.answer(302, [("location", fault.location)], b"")
+        case FaultKind.NOTHING:
+            call.error = "nothing"
+            exchange.cut()
+        case (
+            FaultKind.STALL
+            | FaultKind.CUT
+            | FaultKind.CLEAN_EOF
+            | FaultKind.ERROR_EVENT
+            | FaultKind.NO_USAGE
+            | FaultKind.FLOOD
+            | FaultKind.GARBAGE
+        ):
+            call.state = "open"
+            return False
+        case _:
+            assert_never(fault.kind)
+    return True
+
+
+async def amid(exchange: Exchange, call: Call, fault: Fault) -> bool:
+    """Act out a fault in the middle of a stream; True when the stream ends with it."""
+    match fault.kind:
+        case FaultKind.STALL:
+            await asyncio.sleep(fault.seconds)
+            return False
+        case FaultKind.FLOOD:
+            await _flood(exchange, fault.bytes)
+            return False
+        case FaultKind.NO_USAGE:
+            return False
+        case FaultKind.CUT:
+            exchange.cut()
+        case FaultKind.CLEAN_EOF:
+            exchange.finish()
+        case FaultKind.ERROR_EVENT:
+            kind = fault.error_type or "overloaded_error"
+            message = fault.message or MESSAGES.get(STATUS_OF.get(kind, 500), "Overloaded")
+            exchange.finish(events.event("error", error_body(kind, message, call.request_id)))
+        case FaultKind.GARBAGE:
+            exchange.finish(b"event: content_block_delta\ndata: {not json\n\n")
+        case FaultKind.STATUS | FaultKind.OVERFLOW | FaultKind.HTML | FaultKind.REDIRECT | FaultKind.NOTHING:
+            return False
+        case _:
+            assert_never(fault.kind)
+    call.state = "fault"
+    call.error = fault.kind.value
+    return True
+
+
+async def _flood(exchange: Exchange, count: int) -> None:
+    """More text deltas in the block that is open."""
+    sent = 0
+    while sent < count:
+        size = min(FLOOD_PIECE, count - sent)
+        delta = {"type": "text_delta", "text": "rehearsal flood " * (size // 16 + 1)}
+        await exchange.send(events.event("content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta}))
+        sent += size

@@ -1,0 +1,73 @@
+"""Owns which path is answered by what; and the calls that are neither messages nor control."""
+
+import sys
+import traceback
+from typing import Any, Final
+
+import orjson
+
+from deploy.rehearsal import answer, control
+from deploy.rehearsal.admit import admit, key_of, read_json
+from deploy.rehearsal.errors import Refused, error_body
+from deploy.rehearsal.http import Exchange, HttpRequest
+from deploy.rehearsal.models import MODELS, Model
+from deploy.rehearsal.world import World
+
+MODELS_PATH: Final = "/v1/models"
+
+
+async def route(world: World, http: HttpRequest, exchange: Exchange) -> None:
+    """Answer one request. Nothing may escape: a bug here is a 500 with a traceback on stderr, not a dead connection."""
+    try:
+        if http.path == "/v1/messages" and http.method == "POST":
+            await answer.messages(world, http, exchange)
+        elif http.path.startswith(control.PREFIX):
+            await control.handle(world, http, exchange)
+        else:
+            _small(world, http, exchange)
+    except Exception:
+        traceback.print_exc(file=sys.stderr)
+        if not exchange.begun:
+            _answer(world, exchange, 500, None, Refused("Internal server error", "api_error"))
+
+
+def _small(world: World, http: HttpRequest, exchange: Exchange) -> None:
+    try:
+        found = _find(world, http)
+    except Refused as refusal:
+        _answer(world, exchange, refusal.status, None, refusal)
+    else:
+        _answer(world, exchange, 200, found, None)
+
+
+def _find(world: World, http: HttpRequest) -> dict[str, Any]:
+    key = key_of(http)
+    if http.path == "/v1/messages/count_tokens" and http.method == "POST":
+        admitted = admit(http, read_json(http), key, world.windows, counting=True)
+        return {"input_tokens": admitted.prefix.total}
+    if http.method == "GET" and http.path == MODELS_PATH:
+        data = [_model(model) for model in MODELS.values()]
+        return {"data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]}
+    if http.method == "GET" and http.path.startswith(f"{MODELS_PATH}/"):
+        name = http.path.removeprefix(f"{MODELS_PATH}/")
+        if name in MODELS:
+            return _model(MODELS[name])
+        raise Refused(f"model: {name}", "not_found_error")
+    raise Refused("Not Found", "not_found_error")
+
+
+def _model(model: Model) -> dict[str, Any]:
+    return {
+        "id": model.name,
+        "type": "model",
+        "display_name": model.display,
+        "created_at": model.created,
+        "max_input_tokens": model.context,
+        "max_tokens": model.max_output,
+    }
+
+
+def _answer(world: World, exchange: Exchange, status: int, found: dict[str, Any] | None, refusal: Refused | None) -> None:
+    request_id = f"req_{next(world.numbers):012d}"
+    body = found if refusal is None else error_body(refusal.kind, refusal.message, request_id)
+    exchange.answer(status, [("content-type", "application/json"), ("request-id", request_id)], orjson.dumps(body))
