@@ -1,0 +1,156 @@
+"""Jobs in child processes, from the worker's side: what comes back, and that nothing outlives its time or its turn.
+
+One launcher a worker process, started at the first job and again should it ever die. A job is a pure question (it
+reads, it changes nothing), so one that met a dying launcher is asked again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from workers.tools.context import ToolContext, ToolRefused, ToolStopped, check_going
+
+_ROOM = str(Path(__file__).resolve().parents[2])
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from workers.tools.launcher import main; main(int(sys.argv[2]))"
+_LOOK_EVERY_S = 0.05
+_AT_ONCE = threading.BoundedSemaphore(max(2, (os.cpu_count() or 2)))
+"""Children compete with the worker's own threads for the cores; more of them at once finish no sooner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a child wrote. `end` as `launcher.encode_end` says; None: it wrote more than was wanted and was stopped."""
+
+    data: bytes
+    end: int | None
+
+
+class LauncherGone(Exception):
+    """The launcher died with the job; nothing is known of it."""
+
+
+class _Launcher:
+    """Owns the launcher process of this worker process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner = 0
+        self._control: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def submit(self, job: socket.socket) -> None:
+        """Hands the job's far end over; starts the launcher where there is none."""
+        with self._lock:
+            if self._control is not None and self._owner == os.getpid():
+                try:
+                    socket.send_fds(self._control, [b"j"], [job.fileno()])
+                    return
+                except OSError:
+                    self._stop()
+            self._start()
+            assert self._control is not None
+            socket.send_fds(self._control, [b"j"], [job.fileno()])
+
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-X", "utf8", "-c", _BOOT, _ROOM, str(theirs.fileno())],
+                env={},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,  # Ctrl-C in a terminal is the worker's to handle
+            )
+        self._control, self._owner = ours, os.getpid()
+
+    def _stop(self) -> None:
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(timeout=5)
+            self._process = None
+
+
+LAUNCHER = _Launcher()
+
+
+def ask(context: ToolContext, request: Mapping[str, object], fds: Sequence[int], *, seconds: float, most: int) -> Answer:
+    """Runs one job in a child of its own, at most `seconds` long, and gives what it wrote, at most `most` bytes.
+
+    The descriptors `fds` are the child's alone. Raises `ToolStopped` when the turn is cancelled (within a tenth of a
+    second), `ToolRefused` when the time is over; in both cases the child is dead.
+    """
+    until = min(time.monotonic() + seconds, context.deadline)
+    while not _AT_ONCE.acquire(timeout=_LOOK_EVERY_S):
+        _check(context, until)
+    try:
+        for last in (False, True):
+            try:
+                return _ask_once(context, request, fds, until, most)
+            except LauncherGone:
+                if last:
+                    raise
+        raise AssertionError("unreachable")
+    finally:
+        _AT_ONCE.release()
+
+
+def _ask_once(
+    context: ToolContext, request: Mapping[str, object], fds: Sequence[int], until: float, most: int
+) -> Answer:
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            LAUNCHER.submit(theirs)
+        message = json.dumps({**request, "seconds": until - time.monotonic()}).encode()
+        try:
+            socket.send_fds(ours, [len(message).to_bytes(4, "big")], list(fds))
+            ours.sendall(message)
+            return _collect(context, ours, until, most)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise LauncherGone from error
+
+
+def _collect(context: ToolContext, ours: socket.socket, until: float, most: int) -> Answer:
+    data = bytearray()
+    ours.settimeout(_LOOK_EVERY_S)
+    while True:
+        _check(context, until)
+        try:
+            piece = ours.recv(65_536)
+        except TimeoutError:
+            continue
+        if not piece:
+            break
+        data += piece
+        if len(data) > most + 1:
+            return Answer(bytes(data[:most]), None)
+    if not data:
+        raise LauncherGone
+    return Answer(bytes(data[:-1]), data[-1])
+
+
+def _check(context: ToolContext, until: float) -> None:
+    check_going(context)
+    if time.monotonic() >= until:
+        raise ToolRefused("this took too long and was stopped; ask for less at once")
+
+
+__all__ = ["LAUNCHER", "Answer", "LauncherGone", "ToolStopped", "ask"]

@@ -1,0 +1,58 @@
+"""What a tool is given and what it gives back; a tool raises `ToolRefused` for what the model can put right itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.errors import Refused
+
+Arguments = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """One run. `workspace` may be written, `attached` never; `deadline` is in seconds of `time.monotonic()`."""
+
+    session: str
+    turn: str
+    step: int
+    ordinal: int
+    workspace: Path
+    attached: Path | None
+    cancelled: Callable[[], bool]
+    deadline: float
+
+    def over(self) -> bool:
+        return self.cancelled() or time.monotonic() >= self.deadline
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """`text` is what the model sees; `note`, a few words for a person, says what was left out."""
+
+    text: str
+    is_error: bool = False
+    note: str | None = None
+
+
+class ToolRefused(Refused):
+    """The model asked for what cannot be done; the message says what to do instead and names no path of this host."""
+
+    code = "tool_refused"
+
+
+class ToolStopped(Refused):
+    """The turn was cancelled, or the run's time is over, before the tool had finished."""
+
+    code = "tool_stopped"
+
+
+def check_going(context: ToolContext) -> None:
+    """Raises `ToolStopped` once the turn is cancelled or the run's time is over."""
+    if context.cancelled():
+        raise ToolStopped("cancelled before it had finished")
+    if time.monotonic() >= context.deadline:
+        raise ToolStopped("stopped: the time for this run is over; ask for less at once")

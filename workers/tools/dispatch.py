@@ -1,0 +1,64 @@
+"""One tool call, run: whatever the model sent and whatever the tool does, there is a result and nothing is raised."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import traceback
+
+import structlog
+
+from shared.text import bounded, clean_text
+from workers.tools import arguments
+from workers.tools.context import ToolContext, ToolRefused, ToolResult, ToolStopped, check_going
+from workers.tools.registry import TOOLS
+from workers.tools.tool import Tool
+
+_log = structlog.stdlib.get_logger(__name__)
+_MOST_NAME = 64
+
+
+def run_one(context: ToolContext, name: str, arguments_text: str) -> ToolResult:
+    """The tool's result, or an error result that says what to do. Never raises; never tells a path of this host."""
+    try:
+        tool = TOOLS.get(name)
+        if tool is None:
+            return _unknown(name)
+        check_going(context)
+        return _bounded(tool, tool.run(context, arguments.parse(arguments_text, tool.schema)))
+    except (ToolRefused, ToolStopped) as refused:
+        return ToolResult(clean_text(refused.message), is_error=True)
+    except Exception as error:  # a tool's own fault must cost this call alone; its text may hold paths and stays here
+        _log.error(
+            "tool.failed",
+            tool=name[:_MOST_NAME],
+            session=context.session,
+            turn=context.turn,
+            step=context.step,
+            ordinal=context.ordinal,
+            error=type(error).__name__,
+            at=_where(error),
+        )
+        return ToolResult(f"the tool failed ({type(error).__name__}); this is a fault of the tool", is_error=True)
+
+
+def _where(error: Exception) -> str:
+    """File and line that raised: enough to find a fault, and without the message, which may quote what was read."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else "?"
+
+
+def _bounded(tool: Tool, result: ToolResult) -> ToolResult:
+    text = clean_text(result.text)
+    if len(text) > tool.cap_chars:
+        text = bounded(text, tool.cap_chars)
+    return ToolResult(text, result.is_error, result.note)
+
+
+def _unknown(name: str) -> ToolResult:
+    if not name.strip():
+        return ToolResult("the call names no tool", is_error=True)
+    shown = clean_text(name[:_MOST_NAME])
+    near = difflib.get_close_matches(shown.casefold(), list(TOOLS), n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(TOOLS)}"
+    return ToolResult(f"there is no tool {shown!r}{hint}", is_error=True)

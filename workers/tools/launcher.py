@@ -1,0 +1,153 @@
+"""The permanent launcher of a worker: one small process that forks a child for each job, and ends it when nobody waits for it.
+
+On the control socket comes one byte with one socket a job; the child reads its request from that socket and answers
+there. Closing the socket's other end kills the child and all that it started. When the child is gone the launcher
+adds one byte, how it ended (`encode_end`), and closes. When the worker goes, its end of the control socket closes and
+everything here ends. Single-threaded, so that a fork is safe.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+Work = Callable[[socket.socket], int]
+_NICE = 5
+
+
+def encode_end(exit_code: int) -> int:
+    """One byte for how a child ended: 0 well, 1 to 127 killed by that signal, from 128 on 128 + its exit code."""
+    return -exit_code if exit_code < 0 else min(255, 128 + exit_code) if exit_code else 0
+
+
+def serve(control: socket.socket, work: Work) -> None:
+    """Forks `work` for each socket that arrives, until `control` closes; leaves no child behind."""
+    launcher = _Launcher(control, work)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # a handler, else no byte is written to the wake-up pipe
+    signal.set_wakeup_fd(launcher.wake, warn_on_full_buffer=False)
+    gc.collect()
+    gc.freeze()  # keeps the collector from touching, and so copying, the shared pages in each child
+    try:
+        while launcher.turn():
+            pass
+    finally:
+        launcher.end()
+
+
+class _Launcher:
+    """Owns the children that run and the sockets whose last byte is not sent yet."""
+
+    def __init__(self, control: socket.socket, work: Work) -> None:
+        self._control = control
+        self._work = work
+        self._woken, self.wake = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self.wake, False)
+        self._running: dict[int, socket.socket] = {}
+        self._ending: dict[int, tuple[socket.socket, int]] = {}
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
+        self._poll.register(self._woken, select.POLLIN)
+
+    def turn(self) -> bool:
+        """Waits for what comes next and does it; false once the worker is gone."""
+        for fd, _ in self._poll.poll():
+            if fd == self._control.fileno():
+                if not self._begin():
+                    return False
+            elif fd == self._woken:
+                with suppress(BlockingIOError):
+                    os.read(self._woken, 4096)
+                self._reap()
+            elif fd in self._ending:
+                self._finish(fd)
+            else:
+                self._abandon(fd)
+        return True
+
+    def end(self) -> None:
+        for pid in self._running:
+            _kill(pid)
+
+    def _begin(self) -> bool:
+        byte, fds, _, _ = socket.recv_fds(self._control, 1, 1)
+        if not byte:
+            return False
+        if not fds:
+            return True
+        job = socket.socket(fileno=fds[0])
+        pid = os.fork()
+        if pid == 0:
+            self._become_child(job)
+        self._running[pid] = job
+        self._poll.register(job, 0)  # nothing but the other end's closing is told
+        return True
+
+    def _become_child(self, job: socket.socket) -> NoReturn:
+        code = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.setsid()
+            os.nice(_NICE)
+            ending = (entry[0] for entry in self._ending.values())
+            for other in (self._control, *self._running.values(), *ending):
+                other.close()
+            os.close(self._woken)
+            os.close(self.wake)
+            code = self._work(job)
+        finally:
+            # Whatever was raised: a child must never return into the launcher's loop.
+            os._exit(code)
+
+    def _reap(self) -> None:
+        while self._running:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            _kill(pid, group_only=True)
+            job = self._running.pop(pid)
+            self._ending[job.fileno()] = (job, encode_end(os.waitstatus_to_exitcode(status)))
+            with suppress(KeyError):
+                self._poll.unregister(job)
+            self._poll.register(job, select.POLLOUT)
+
+    def _finish(self, fd: int) -> None:
+        job, end = self._ending.pop(fd)
+        self._poll.unregister(fd)
+        with suppress(OSError):
+            job.send(bytes([end]), socket.MSG_DONTWAIT)
+        job.close()
+
+    def _abandon(self, fd: int) -> None:
+        self._poll.unregister(fd)
+        for pid, job in self._running.items():
+            if job.fileno() == fd:
+                _kill(pid)
+
+
+def _kill(pid: int, *, group_only: bool = False) -> None:
+    """The child and its group; the child alone where it has not made its group yet."""
+    with suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
+    if not group_only:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def main(control_fd: int) -> None:
+    """The launcher's whole life. What the children need is imported here, once, before the first fork."""
+    from workers.tools import jobs
+
+    jobs.warm()
+    serve(socket.socket(fileno=control_fd), jobs.run)
