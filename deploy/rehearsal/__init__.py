@@ -1,1 +1,1 @@
-"""Owns the rehearsal provider: a real HTTP server that speaks and bills as the model provider does, for tests and the demo."""
+"""Owns the rehearsal provider: a real HTTP server that speaks and bills as the model provider does."""

@@ -10,10 +10,10 @@ from deploy.rehearsal import prefix as prefixes
 from deploy.rehearsal.checks import limits, marks, pairing, reasoning, shape
 from deploy.rehearsal.errors import Refused
 from deploy.rehearsal.http import HttpRequest
+from deploy.rehearsal.loose import Json, is_object, object_or_empty
 from deploy.rehearsal.models import MODELS, Model
 from deploy.rehearsal.prefix import Prefix
 
-Json = dict[str, Any]
 TOO_LARGE: Final = "Request exceeds the maximum size"
 
 
@@ -58,10 +58,10 @@ def version_of(http: HttpRequest) -> str:
 
 def session_of(request: Any) -> str | None:
     """The opaque user of a request that may yet turn out to be wrong."""
-    if isinstance(request, dict):
+    if is_object(request):
         given: Json = request
         metadata: Any = given.get("metadata")
-        if isinstance(metadata, dict):
+        if is_object(metadata):
             known: Json = metadata
             user: Any = known.get("user_id")
             return user if isinstance(user, str) else None
@@ -92,7 +92,7 @@ def admit(http: HttpRequest, parsed: Any, key: str, windows: dict[str, int], cou
     if dropped:
         prefix = prefixes.build(http.body, request, model, automatic, dropped)
     if not counting:
-        limits.check_window(model, prefix.total, windows.get(model.name, model.context))
+        limits.check_window(prefix.total, windows.get(model.name, model.context))
     return Admitted(request, model, prefix, _contexts(request, model, key))
 
 
@@ -100,11 +100,11 @@ def _contexts(request: Json, model: Model, key: str) -> tuple[bytes, bytes, byte
     """An explicit default counts like an omitted parameter."""
     root = f"{model.name}\0{key}".encode()
     system = root + orjson.dumps([request.get("speed")])
-    choice: Json = request.get("tool_choice") or {"type": "auto"}
+    choice: Json = object_or_empty(request.get("tool_choice")) or {"type": "auto"}
     thinking: Json | None = request.get("thinking")
     if thinking is not None and thinking["type"] == "disabled":
         thinking = None
-    effort: Any = (request.get("output_config") or {}).get("effort")
+    effort: Any = object_or_empty(request.get("output_config")).get("effort")
     messages = system + orjson.dumps(
         [
             choice.get("type"),

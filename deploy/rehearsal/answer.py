@@ -14,6 +14,7 @@ from deploy.rehearsal.cache import Bill, Pending
 from deploy.rehearsal.checks.limits import thinks
 from deploy.rehearsal.errors import Refused
 from deploy.rehearsal.http import Exchange, Header, HttpRequest
+from deploy.rehearsal.loose import is_object, object_or_empty
 from deploy.rehearsal.policies import plan
 from deploy.rehearsal.reply import FaultKind, Reply
 from deploy.rehearsal.world import World
@@ -38,7 +39,7 @@ async def messages(world: World, http: HttpRequest, exchange: Exchange) -> None:
         session=None,
         model="",
         stream=False,
-        request_id=f"req_{next(world.numbers):012d}",
+        request_id=world.new_request_id(),
         started=time.monotonic(),
         started_wall=time.time(),
         retry_count=http.headers.get("x-stainless-retry-count"),
@@ -73,7 +74,7 @@ async def messages(world: World, http: HttpRequest, exchange: Exchange) -> None:
 
 def _describe(call: ledger.Call, parsed: Any) -> None:
     call.session = session_of(parsed)
-    if isinstance(parsed, dict):
+    if is_object(parsed):
         given: dict[str, Any] = parsed
         call.model = str(given.get("model", ""))
         call.stream = given.get("stream") is True
@@ -122,10 +123,10 @@ async def _pause(world: World, call: ledger.Call, delay_s: float) -> None:
 def _compose(admitted: Admitted, reply: Reply, bill: Bill, call: ledger.Call) -> events.Message:
     model = admitted.model
     limit = min(admitted.request["max_tokens"], max(1, model.context - bill.prompt))
-    number = f"{call.index:08d}{call.request_id[-6:]}"
+    number = call.request_id.removeprefix("req_")
     if admitted.request["max_tokens"] == 0:
         return events.Message(f"msg_{number}", model.name, (), "max_tokens", 0, bill)
-    thinking = admitted.request.get("thinking") or {}
+    thinking = object_or_empty(admitted.request.get("thinking"))
     if reply.thinking is None and thinks(admitted.request, model):
         reply = plan.with_thinking(reply)
     show = thinking.get("display") != "omitted"
@@ -151,7 +152,12 @@ def headers(call: ledger.Call, content_type: Header) -> list[Header]:
 
 
 async def _stream(
-    exchange: Exchange, call: ledger.Call, reply: Reply, message: events.Message, begin: Callable[[], None], admitted: Admitted
+    exchange: Exchange,
+    call: ledger.Call,
+    reply: Reply,
+    message: events.Message,
+    begin: Callable[[], None],
+    admitted: Admitted,
 ) -> None:
     fault = reply.fault
     ready = events.pieces(message, fault is None or fault.kind is not FaultKind.NO_USAGE)

@@ -1,7 +1,7 @@
 """Owns the prompt cache and what a request is billed for it.
 
-Entries are written only at marks and become readable when the reply that writes them begins; each lives its TTL from the start
-of the request that last wrote or read it.
+Entries are written only at marks and become readable when the reply that writes them begins; each lives its TTL from
+the start of the request that last wrote or read it.
 """
 
 from collections import OrderedDict

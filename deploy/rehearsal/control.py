@@ -4,20 +4,19 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from deploy.rehearsal import ledger
 from deploy.rehearsal.http import Exchange, HttpRequest
+from deploy.rehearsal.loose import Json, is_object
 from deploy.rehearsal.models import MODELS
 from deploy.rehearsal.reply import WrongScript
 from deploy.rehearsal.world import World
 
 PREFIX: Final = "/rehearsal/"
 LONGEST_WAIT_S: Final = 60.0
-
-Json = dict[str, Any]
 
 
 async def handle(world: World, http: HttpRequest, exchange: Exchange) -> None:
@@ -29,7 +28,10 @@ async def handle(world: World, http: HttpRequest, exchange: Exchange) -> None:
         elif name in _ROUTES:
             status, answer = 200, _ROUTES[name](world, http)
         else:
-            status, answer = 404, {"error": f"{http.method} {http.path} is not here; known are {', '.join(sorted(_ROUTES))}, GET wait"}
+            status, answer = (
+                404,
+                {"error": f"{http.method} {http.path} is not here; known are {', '.join(sorted(_ROUTES))}, GET wait"},
+            )
     except (WrongScript, ValueError, KeyError, TypeError, OSError) as error:
         status, answer = 400, {"error": f"{type(error).__name__}: {error}"}
     exchange.answer(status, [("content-type", "application/json")], orjson.dumps(answer))
@@ -37,8 +39,8 @@ async def handle(world: World, http: HttpRequest, exchange: Exchange) -> None:
 
 def _body(http: HttpRequest) -> Json:
     given = orjson.loads(http.body or b"{}")
-    if not isinstance(given, dict):
-        raise ValueError("the body should be a JSON object")
+    if not is_object(given):
+        raise WrongScript("the body should be a JSON object")
     return given
 
 
@@ -63,7 +65,7 @@ def _add_script(world: World, http: HttpRequest) -> Json:
     return {"script": script.label}
 
 
-def _drop_scripts(world: World, http: HttpRequest) -> Json:
+def _drop_scripts(world: World, _: HttpRequest) -> Json:
     world.scripts.clear()
     return {}
 
@@ -103,12 +105,12 @@ def _window(world: World, http: HttpRequest) -> Json:
     return {"model": model.name, "context": world.windows.get(model.name, model.context)}
 
 
-def _reset(world: World, http: HttpRequest) -> Json:
+def _reset(world: World, _: HttpRequest) -> Json:
     world.reset()
     return {}
 
 
-def _health(world: World, http: HttpRequest) -> Json:
+def _health(world: World, _: HttpRequest) -> Json:
     return {
         "status": "ok",
         "calls": len(world.ledger.calls),
@@ -119,7 +121,7 @@ def _health(world: World, http: HttpRequest) -> Json:
 
 
 async def _wait(world: World, http: HttpRequest) -> tuple[int, Json]:
-    """Until so many calls have come (`calls`), ended (`ended`), are in flight (`inflight`) or have begun to answer (`begun`)."""
+    """Until so many calls have come (`calls`), `ended`, are in flight (`inflight`) or have `begun` to answer."""
     session = http.query.get("session")
     wanted = {key: int(value) for key, value in http.query.items() if key in ("calls", "ended", "inflight", "begun")}
     if not wanted:

@@ -1,4 +1,4 @@
-"""Owns the wire form of a reply: the message of a plain answer, and the pieces of a stream between which time may pass."""
+"""Owns the wire form of a reply: the message of a plain answer, and the timed pieces of a stream."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -8,8 +8,9 @@ import orjson
 
 from deploy.rehearsal import signing, tokens
 from deploy.rehearsal.cache import Bill
+from deploy.rehearsal.loose import Json
 from deploy.rehearsal.models import Model
-from deploy.rehearsal.reply import Json, Reply
+from deploy.rehearsal.reply import Reply
 
 DEFAULT_CHUNK: Final = 200
 PING: Final = b'event: ping\ndata: {"type":"ping"}\n\n'
@@ -35,7 +36,9 @@ class Message:
     bill: Bill
 
 
-def compose(reply: Reply, model: Model, bill: Bill, number: str, chain: bytes, limit: int, show_thinking: bool) -> Message:
+def compose(
+    reply: Reply, model: Model, bill: Bill, number: str, chain: bytes, limit: int, show_thinking: bool
+) -> Message:
     """The message for a reply, cut at `limit` output tokens as a model would be."""
     parts: list[Part] = []
     if reply.thinking is not None:
@@ -46,7 +49,10 @@ def compose(reply: Reply, model: Model, bill: Bill, number: str, chain: bytes, l
         parts.append(Part(block, block, (), 20))
     left = limit - sum(part.weight for part in parts)
     said, cut = _text(reply, model, left)
-    tools = [_tool(wish.name, wish.input, wish.input_text, f"toolu_{number}{at:02d}", model) for at, wish in enumerate(reply.tools)]
+    tools = [
+        _tool(wish.name, wish.input, wish.input_text, f"toolu_{number}{at:02d}", model)
+        for at, wish in enumerate(reply.tools)
+    ]
     if cut:
         tools = []
     parts += [*tools, *said] if reply.tools_first else [*said, *tools]
@@ -75,7 +81,9 @@ def _weigh(text: str, model: Model) -> int:
 def _thinking(text: str, chain: bytes, model: Model, show: bool) -> Part:
     shown = text if show else ""
     signature = signing.sign(shown, chain)
-    deltas: list[Json] = [{"type": "thinking_delta", "thinking": piece} for piece in _split(shown, None)] if shown else []
+    deltas: list[Json] = (
+        [{"type": "thinking_delta", "thinking": piece} for piece in _split(shown, None)] if shown else []
+    )
     return Part(
         {"type": "thinking", "thinking": shown, "signature": signature},
         {"type": "thinking", "thinking": "", "signature": ""},
@@ -125,7 +133,9 @@ def usage(bill: Bill, output: int) -> Json:
 
 def whole(message: Message, with_usage: bool) -> bytes:
     """The body of a plain answer."""
-    return orjson.dumps(_envelope(message, [part.whole for part in message.parts], message.stop_reason, with_usage, message.output))
+    return orjson.dumps(
+        _envelope(message, [part.whole for part in message.parts], message.stop_reason, with_usage, message.output)
+    )
 
 
 def _envelope(message: Message, content: list[Json], stop_reason: str | None, with_usage: bool, output: int) -> Json:
@@ -151,14 +161,20 @@ def pieces(message: Message, with_usage: bool) -> list[bytes]:
     ready = [event("message_start", opening) + PING]
     pending = b""
     for index, part in enumerate(message.parts):
-        pending += event("content_block_start", {"type": "content_block_start", "index": index, "content_block": part.start})
+        pending += event(
+            "content_block_start", {"type": "content_block_start", "index": index, "content_block": part.start}
+        )
         for delta in part.deltas:
-            ready.append(pending + event("content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta}))
+            ready.append(
+                pending + event("content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta})
+            )
             pending = b""
         pending += event("content_block_stop", {"type": "content_block_stop", "index": index})
     closing: Json = {"type": "message_delta", "delta": {"stop_reason": message.stop_reason, "stop_sequence": None}}
     if with_usage:
-        closing["usage"] = {key: value for key, value in usage(message.bill, message.output).items() if key not in _NOT_IN_DELTA}
+        closing["usage"] = {
+            key: value for key, value in usage(message.bill, message.output).items() if key not in _NOT_IN_DELTA
+        }
     ready.append(pending + event("message_delta", closing) + event("message_stop", {"type": "message_stop"}))
     return ready
 

@@ -17,11 +17,15 @@ MESSAGES: Final = {
     500: "Internal server error",
     529: "Overloaded",
 }
-PAGE: Final = b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
+PAGE: Final = (
+    b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
+)
 FLOOD_PIECE: Final = 64_000
 
 
-def refuse(exchange: Exchange, call: Call, kind: str, message: str, status: int, extra: list[Header] | None = None) -> None:
+def refuse(
+    exchange: Exchange, call: Call, kind: str, message: str, status: int, extra: list[Header] | None = None
+) -> None:
     """An error answer in the service's shape."""
     call.status = status
     call.error = message
@@ -39,7 +43,13 @@ async def instead(exchange: Exchange, call: Call, fault: Fault, admitted: Admitt
             refuse(exchange, call, kind, fault.message or MESSAGES.get(fault.status, "Error"), fault.status, extra)
         case FaultKind.OVERFLOW:
             window = admitted.model.context
-            refuse(exchange, call, "invalid_request_error", f"prompt is too long: {window + 5000} tokens > {window} maximum", 400)
+            refuse(
+                exchange,
+                call,
+                "invalid_request_error",
+                f"prompt is too long: {window + 5000} tokens > {window} maximum",
+                400,
+            )
         case FaultKind.HTML:
             call.status, call.error = fault.status, "html"
             exchange.answer(fault.status, [("content-type", "text/html")], PAGE)
@@ -101,5 +111,7 @@ async def _flood(exchange: Exchange, count: int) -> None:
     while sent < count:
         size = min(FLOOD_PIECE, count - sent)
         delta = {"type": "text_delta", "text": "rehearsal flood " * (size // 16 + 1)}
-        await exchange.send(events.event("content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta}))
+        await exchange.send(
+            events.event("content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta})
+        )
         sent += size

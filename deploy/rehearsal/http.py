@@ -13,7 +13,14 @@ from urllib.parse import parse_qsl
 import httptools
 
 BODY_LIMIT: Final = 32 * 1024 * 1024
-REASONS: Final = {200: "OK", 302: "Found", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests", 500: "Internal Server Error"}
+REASONS: Final = {
+    200: "OK",
+    302: "Found",
+    400: "Bad Request",
+    404: "Not Found",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+}
 
 
 @dataclass(slots=True)
@@ -108,7 +115,7 @@ class Connection(asyncio.Protocol):
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (the protocol names it)
         self._open.discard(self)
         self._transport = None
         self._writable.set()

@@ -1,4 +1,4 @@
-"""Owns the record of every call: what it asked, what it was billed, and whether it extended what its session sent before."""
+"""Owns the record of every call: what it was billed, and whether it extended what its session sent before."""
 
 import time
 from collections import OrderedDict, deque
@@ -59,12 +59,13 @@ class Ledger:
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self._seen: OrderedDict[str, deque[_Seen]] = OrderedDict()
-        self._open: dict[int, Call] = {}
+        self._open: dict[str, Call] = {}
         self._next = 0
 
     def clear(self) -> None:
         self.calls.clear()
         self._seen.clear()
+        self._next = 0
 
     def open(self, call: Call) -> None:
         call.index = self._next
@@ -74,7 +75,7 @@ class Ledger:
             for other in self._open.values():
                 other.overlap = other.overlap or other.session == call.session
         self.calls.append(call)
-        self._open[call.index] = call
+        self._open[call.request_id] = call
 
     def in_flight(self) -> list[Call]:
         return list(self._open.values())
@@ -85,7 +86,7 @@ class Ledger:
         call.state = state
         call.ended = time.monotonic()
         call.ended_wall = time.time()
-        self._open.pop(call.index, None)
+        self._open.pop(call.request_id, None)
 
     def compare(self, call: Call, prefix: Prefix) -> None:
         """Say whether this request extends the session's last one, and where it first differs if not."""

@@ -1,7 +1,7 @@
 """Owns the prefix: a request as one row of blocks over tools, system and messages, with a rolling digest.
 
-Invariant: two requests have the same digest at a position exactly when everything up to it was sent alike: order of keys, text
-of numbers, string or list shape, roles. Cache marks are not part of it. How a string was escaped is not either: the service reads JSON.
+Invariant: two requests have the same digest at a position exactly when everything up to it was sent alike: order of
+keys, text of numbers, string or list shape, roles. Cache marks are not part of it, nor is how a string was escaped.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from deploy.rehearsal import tokens
+from deploy.rehearsal.loose import Json
 from deploy.rehearsal.models import Model
 
 TOOLS, SYSTEM, MESSAGES = 0, 1, 2
@@ -22,8 +23,6 @@ MESSAGE_TOKENS: Final = 4
 ROLE_FLAG: Final = {"user": b"u", "assistant": b"a", "system": b"S"}
 # A float in a compact dump; digits inside a string may match too, which only costs the slower and equally right way.
 _FLOAT: Final = re.compile(rb"[:\[,]-?\d+[.eE]")
-
-Json = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -63,7 +62,11 @@ def without_mark(block: Json) -> Json:
 
 
 def build(
-    body: bytes, request: Json, model: Model, automatic: str | None = None, skip: frozenset[tuple[int, int]] = frozenset()
+    body: bytes,
+    request: Json,
+    model: Model,
+    automatic: str | None = None,
+    skip: frozenset[tuple[int, int]] = frozenset(),
 ) -> Prefix:
     """The prefix of a request whose shape is valid. `skip` names (message, block) pairs that the service leaves out."""
     source = request

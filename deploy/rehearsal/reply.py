@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Final
 
-Json = dict[str, Any]
+from deploy.rehearsal.loose import Json, is_array, is_object
 
 
 class FaultKind(StrEnum):
@@ -72,10 +72,9 @@ def reply_from(value: Any, path: str) -> Reply:
     for key, wanted in _PLAIN.items():
         if key in plain and not wanted(plain[key]):
             raise WrongScript(f"{path}.{key}: wrong type")
-    tools = given.get("tools") or []
-    if not isinstance(tools, list):
+    wishes: Any = given.get("tools") or []
+    if not is_array(wishes):
         raise WrongScript(f"{path}.tools: should be a list")
-    wishes: list[Any] = tools
     fault = given.get("fault")
     return Reply(
         **plain,
@@ -102,7 +101,7 @@ _PLAIN: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def _object(value: Any, path: str) -> Json:
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise WrongScript(f"{path}: should be an object")
     return value
 

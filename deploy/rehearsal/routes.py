@@ -25,7 +25,7 @@ async def route(world: World, http: HttpRequest, exchange: Exchange) -> None:
             await control.handle(world, http, exchange)
         else:
             _small(world, http, exchange)
-    except Exception:
+    except Exception:  # noqa: BLE001 (the last line of the server: told on stderr, answered as 500)
         traceback.print_exc(file=sys.stderr)
         if not exchange.begun:
             _answer(world, exchange, 500, None, Refused("Internal server error", "api_error"))
@@ -67,7 +67,9 @@ def _model(model: Model) -> dict[str, Any]:
     }
 
 
-def _answer(world: World, exchange: Exchange, status: int, found: dict[str, Any] | None, refusal: Refused | None) -> None:
-    request_id = f"req_{next(world.numbers):012d}"
+def _answer(
+    world: World, exchange: Exchange, status: int, found: dict[str, Any] | None, refusal: Refused | None
+) -> None:
+    request_id = world.new_request_id()
     body = found if refusal is None else error_body(refusal.kind, refusal.message, request_id)
     exchange.answer(status, [("content-type", "application/json"), ("request-id", request_id)], orjson.dumps(body))

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from deploy.rehearsal.loose import Json, is_array, is_object
 from deploy.rehearsal.policies import steps
-from deploy.rehearsal.reply import Json, Reply, WrongScript, reply_from
+from deploy.rehearsal.reply import Reply, WrongScript, reply_from
 
 TOKEN: Final = re.compile(r"script:([\w.-]+)")
 SESSIONS_COUNTED: Final = 20_000
@@ -46,7 +47,22 @@ class Script:
 
 
 KEYS: Final = frozenset(
-    ("name", "session", "match", "replies", "repeat", "policy", "steps", "tool", "input", "calls", "delay_s", "text", "gap_s", "chunks")
+    (
+        "name",
+        "session",
+        "match",
+        "replies",
+        "repeat",
+        "policy",
+        "steps",
+        "tool",
+        "input",
+        "calls",
+        "delay_s",
+        "text",
+        "gap_s",
+        "chunks",
+    )
 )
 
 
@@ -61,8 +77,8 @@ class ScriptBook:
         self._scripts.clear()
 
     def add(self, value: Any) -> Script:
-        """Register a script from the control surface's JSON; WrongScript where it is none. A name given again replaces."""
-        if not isinstance(value, dict):
+        """Register a script given as JSON; a name given again replaces. WrongScript where it is none."""
+        if not is_object(value):
             raise WrongScript("script: should be an object")
         given: Json = value
         for key in given:
@@ -70,7 +86,7 @@ class ScriptBook:
                 raise WrongScript(f"script.{key}: unknown; known are {', '.join(sorted(KEYS))}")
         policy = steps.read(given) if given.get("policy") else None
         replies: Any = given.get("replies") or []
-        if policy is None and (not isinstance(replies, list) or not replies):
+        if policy is None and (not is_array(replies) or not replies):
             raise WrongScript("script.replies: should be a list of at least one reply")
         match: Any = given.get("match")
         self._count += 1
@@ -89,7 +105,7 @@ class ScriptBook:
         return script
 
     def pick(self, session: str | None, request: Json, body: bytes) -> tuple[Reply, str] | None:
-        """The reply that a script holds for this request, with a label for the ledger; None leaves it to the policies."""
+        """A script's reply to this request, with a label for the ledger; None leaves it to the policies."""
         if not self._scripts:
             return None
         for script in self._candidates(session, request, body):

@@ -6,6 +6,7 @@ import gc
 import importlib
 import signal
 import socket
+import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,9 @@ class Options:
 
 
 def _options(argv: list[str]) -> Options:
-    parser = argparse.ArgumentParser(prog="nightshift rehearsal", description="The local stand-in for a model provider.")
+    parser = argparse.ArgumentParser(
+        prog="nightshift rehearsal", description="The local stand-in for a model provider."
+    )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--unix", type=Path, default=None, help="listen on this socket as well")
@@ -40,7 +43,7 @@ def main(argv: list[str]) -> int:
     try:
         _run(serve(options))
     except OSError as error:
-        print(f"nightshift rehearsal: cannot listen on {options.host}:{options.port}: {error}", flush=True)
+        _say(f"nightshift rehearsal: cannot listen on {options.host}:{options.port}: {error}")
         return 78
     return 0
 
@@ -72,12 +75,14 @@ async def serve(options: Options) -> None:
     servers = [await loop.create_server(lambda: Connection(handler, connections), sock=listener, backlog=BACKLOG)]
     if options.unix is not None:
         options.unix.unlink(missing_ok=True)
-        servers.append(await loop.create_unix_server(lambda: Connection(handler, connections), str(options.unix), backlog=BACKLOG))
+        servers.append(
+            await loop.create_unix_server(lambda: Connection(handler, connections), str(options.unix), backlog=BACKLOG)
+        )
     # What start-up left is permanent: keep the collector from walking it at every pass, as it would stop streams.
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
-    print(f"nightshift rehearsal ready http://{options.host}:{listener.getsockname()[1]}", flush=True)
+    _say(f"nightshift rehearsal ready http://{options.host}:{listener.getsockname()[1]}")
     await stop.wait()
     for server in servers:
         server.close()
@@ -85,6 +90,11 @@ async def serve(options: Options) -> None:
         connection.abandon()
     if options.unix is not None:
         options.unix.unlink(missing_ok=True)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _listen(options: Options) -> socket.socket:

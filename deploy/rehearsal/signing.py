@@ -1,6 +1,6 @@
 """Owns the signatures on reasoning blocks: one part proves the text, the other binds it to the prefix that produced it.
 
-The key is fixed, so that a restarted provider still knows its own blocks; it guards nothing but the rehearsal's honesty.
+The key is fixed, so that a restarted provider still knows its own blocks; it guards nothing else.
 """
 
 import base64

@@ -1,7 +1,8 @@
-"""Owns the state of one provider: its cache, ledger, scripts, clock and switches. One event loop touches it, so it has no locks."""
+"""Owns the state of one provider. One event loop touches it, so it has no locks."""
 
 import asyncio
 import itertools
+import secrets
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ class World:
     # Set and replaced at every change of the ledger, so that waiting for one needs no polling.
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    # Ids of calls must not repeat in a conversation that outlives this process.
+    boot: str = field(default_factory=lambda: secrets.token_hex(4))
 
     def __post_init__(self) -> None:
         self.gate.set()
@@ -32,6 +35,9 @@ class World:
     def now(self) -> float:
         """The one clock of the cache: seconds since the epoch, moved by the test clock."""
         return time.time() + self.offset_s
+
+    def new_request_id(self) -> str:
+        return f"req_{self.boot}{next(self.numbers):08d}"
 
     def note_change(self) -> None:
         self.changed.set()

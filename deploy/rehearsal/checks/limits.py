@@ -1,11 +1,11 @@
-"""Owns what depends on model and version: known model, output limit, window, sampling, reasoning and tool choice, pre-warm."""
+"""Owns what depends on model and version: output limit, window, sampling, reasoning, tool choice, pre-warm."""
 
-from typing import Any, Final
+from typing import Final
 
 from deploy.rehearsal.errors import Refused
+from deploy.rehearsal.loose import Json, is_object, object_or_empty
 from deploy.rehearsal.models import Model
 
-Json = dict[str, Any]
 NO_SAMPLING_FROM: Final = "2026-10-21"
 SAMPLING: Final = ("temperature", "top_p", "top_k")
 THINKING_TYPES: Final = frozenset(("enabled", "disabled", "adaptive", "between_tools"))
@@ -25,7 +25,7 @@ def check(request: Json, model: Model, version: str) -> None:
         _prewarm(request, model)
 
 
-def check_window(model: Model, prompt: int, window: int) -> None:
+def check_window(prompt: int, window: int) -> None:
     """Refused when the prompt is larger than the window."""
     if prompt > window:
         raise Refused(f"prompt is too long: {prompt} tokens > {window} maximum")
@@ -41,7 +41,8 @@ def _max_tokens(request: Json, model: Model) -> None:
         raise Refused("max_tokens: Input should be greater than or equal to 0")
     if value > model.max_output:
         raise Refused(
-            f"max_tokens: {value} > {model.max_output}, which is the maximum allowed number of output tokens for {model.name}"
+            f"max_tokens: {value} > {model.max_output}, "
+            f"which is the maximum allowed number of output tokens for {model.name}"
         )
 
 
@@ -58,7 +59,7 @@ def _thinking(request: Json, model: Model) -> None:
     thinking = request.get("thinking")
     if thinking is None:
         return
-    if not isinstance(thinking, dict):
+    if not is_object(thinking):
         raise Refused("thinking: Input should be a valid dictionary")
     known: Json = thinking
     kind = known.get("type")
@@ -78,7 +79,7 @@ def _tool_choice(request: Json, model: Model) -> None:
     choice = request.get("tool_choice")
     if choice is None:
         return
-    if not isinstance(choice, dict):
+    if not is_object(choice):
         raise Refused("tool_choice: Input should be a valid dictionary")
     known: Json = choice
     kind = known.get("type")
@@ -103,7 +104,7 @@ def _prewarm(request: Json, model: Model) -> None:
         raise Refused("max_tokens: 0 is not supported with streaming")
     if thinks(request, model):
         raise Refused("max_tokens: 0 is not supported when thinking is enabled")
-    if (request.get("tool_choice") or {}).get("type") in ("any", "tool"):
+    if object_or_empty(request.get("tool_choice")).get("type") in ("any", "tool"):
         raise Refused("max_tokens: 0 is not supported with a forced tool_choice")
-    if (request.get("output_config") or {}).get("format"):
+    if object_or_empty(request.get("output_config")).get("format"):
         raise Refused("max_tokens: 0 is not supported with output_config.format")

@@ -4,15 +4,16 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from deploy.rehearsal.errors import Refused
+from deploy.rehearsal.loose import Json, is_object
 
-Json = dict[str, Any]
 LIMIT: Final = 4
+HOUR_AFTER_FIVE: Final = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block."
 NOT_MARKABLE: Final = frozenset(("thinking", "redacted_thinking"))
 TTLS: Final = ("5m", "1h")
 
 
 def check(request: Json) -> str | None:
-    """The TTL of the automatic mark, if one was asked for; Refused where marks are too many, out of order or misplaced."""
+    """The TTL of the automatic mark, if asked for; Refused where marks are too many, out of order or misplaced."""
     ttls: list[tuple[str, str]] = []
     for path, block in _blocks(request):
         control = block.get("cache_control")
@@ -29,7 +30,7 @@ def check(request: Json) -> str | None:
     for path, ttl in ttls:
         if ttl == "1h" and five_came:
             raise Refused(
-                f"{path}.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. "
+                f"{path}.cache_control.ttl: {HOUR_AFTER_FIVE} "
                 "Note that blocks are processed in the following order: tools, system, messages."
             )
         five_came = five_came or ttl == "5m"
@@ -37,7 +38,7 @@ def check(request: Json) -> str | None:
 
 
 def _ttl(control: Any, path: str) -> str:
-    if not isinstance(control, dict):
+    if not is_object(control):
         raise Refused(f"{path}.cache_control: Input should be a valid dictionary")
     known: Json = control
     for key in known:
@@ -74,7 +75,7 @@ def _automatic(request: Json, control: Any, five_came: bool) -> str:
     if standing is not None and (standing.get("ttl") or "5m") != ttl:
         raise Refused("cache_control: the last cacheable block already has cache_control with a different ttl")
     if ttl == "1h" and five_came:
-        raise Refused("cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block.")
+        raise Refused(f"cache_control.ttl: {HOUR_AFTER_FIVE}")
     return ttl
 
 

@@ -1,11 +1,8 @@
 """Owns the grammar of a conversation: roles, non-empty content, each call answered once, right after it."""
 
-from typing import Any
-
 from deploy.rehearsal.errors import Refused
+from deploy.rehearsal.loose import Json
 from deploy.rehearsal.models import Model
-
-Json = dict[str, Any]
 
 
 def check(messages: list[Json], model: Model) -> None:
@@ -26,7 +23,10 @@ def _content(index: int, message: Json, last: int) -> None:
     if not content:
         if index == last and message["role"] == "assistant":
             return
-        raise Refused(f"messages.{index}: all messages must have non-empty content except for the optional final assistant message")
+        raise Refused(
+            f"messages.{index}: all messages must have non-empty content "
+            "except for the optional final assistant message"
+        )
     if isinstance(content, str):
         if content.isspace():
             raise Refused("messages: text content blocks must contain non-whitespace text")
@@ -52,7 +52,10 @@ def _system_roles(messages: list[Json], model: Model) -> None:
             )
         follows_user = messages[index - 1]["role"] == "user"
         if not follows_user or (index + 1 < len(messages) and messages[index + 1]["role"] != "assistant"):
-            raise Refused(f"messages.{index}: a system message must follow a user message and precede an assistant message or be last")
+            raise Refused(
+                f"messages.{index}: a system message must follow a user message "
+                "and precede an assistant message or be last"
+            )
 
 
 def _pairs(messages: list[Json]) -> None:
@@ -110,7 +113,8 @@ def _answers(messages: list[Json], start: int, end: int, open_ids: list[str], ca
             name = block["tool_use_id"]
             if name not in open_ids:
                 raise Refused(
-                    f"messages.{index}.content.{number}: unexpected `tool_use_id` found in `tool_result` blocks: {name}. "
+                    f"messages.{index}.content.{number}: "
+                    f"unexpected `tool_use_id` found in `tool_result` blocks: {name}. "
                     "Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
                 )
             if name in answered:
@@ -128,14 +132,17 @@ def _answers(messages: list[Json], start: int, end: int, open_ids: list[str], ca
 
 def _unanswered(index: int, ids: list[str]) -> str:
     return (
-        f"messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after: {', '.join(ids)}. "
+        f"messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after: "
+        f"{', '.join(ids)}. "
         "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
     )
 
 
 def _prefill(message: Json, model: Model) -> None:
     if not model.prefill:
-        raise Refused("This model does not support assistant message prefill. The conversation must end with a user message.")
+        raise Refused(
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+        )
     content = message["content"]
     text = content if isinstance(content, str) else (content[-1].get("text", "") if content else "")
     if text and text[-1].isspace():

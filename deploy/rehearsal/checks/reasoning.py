@@ -4,10 +4,10 @@ from typing import Any, Final
 
 from deploy.rehearsal import signing
 from deploy.rehearsal.errors import Refused
+from deploy.rehearsal.loose import Json, is_object
 from deploy.rehearsal.models import Model
 from deploy.rehearsal.prefix import Prefix
 
-Json = dict[str, Any]
 CONTROLS_BETA: Final = "thinking-binding-controls-2026-08-01"
 KINDS: Final = frozenset(("thinking", "redacted_thinking"))
 
@@ -58,11 +58,11 @@ def _only_results(content: Any) -> bool:
 
 
 def _drops_mismatches(thinking: Any, betas: frozenset[str]) -> bool:
-    if not isinstance(thinking, dict):
+    if not is_object(thinking):
         return False
     known: Json = thinking
     binding: Any = known.get("block_binding")
-    if not isinstance(binding, dict):
+    if not is_object(binding):
         return False
     if CONTROLS_BETA not in betas:
         raise Refused("thinking.block_binding: Extra inputs are not permitted")

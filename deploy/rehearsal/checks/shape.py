@@ -3,12 +3,34 @@
 from typing import Any, Final
 
 from deploy.rehearsal.errors import Refused
-
-Json = dict[str, Any]
+from deploy.rehearsal.loose import Json, is_array, is_object
 
 TOP_KEYS: Final = frozenset(
-    "cache_control container context_management diagnostics inference_geo max_tokens mcp_servers messages metadata model output_config "
-    "service_tier speed stop_sequences stream system temperature thinking tool_choice tools top_k top_p betas".split()
+    [
+        "cache_control",
+        "container",
+        "context_management",
+        "diagnostics",
+        "inference_geo",
+        "max_tokens",
+        "mcp_servers",
+        "messages",
+        "metadata",
+        "model",
+        "output_config",
+        "service_tier",
+        "speed",
+        "stop_sequences",
+        "stream",
+        "system",
+        "temperature",
+        "thinking",
+        "tool_choice",
+        "tools",
+        "top_k",
+        "top_p",
+        "betas",
+    ]
 )
 CONTENT_KEYS: Final = {
     "text": frozenset(("type", "text", "cache_control", "citations")),
@@ -34,13 +56,14 @@ BY_ROLE: Final = {
     "assistant": frozenset(("text", "tool_use", "thinking", "redacted_thinking")),
     "system": frozenset(("text",)),
 }
+MESSAGE_KEYS: Final = frozenset(("role", "content"))
 EXTRA: Final = "Extra inputs are not permitted"
 MISSING: Final = "Field required"
 
 
 def check(request: Any) -> Json:
     """The request as a dictionary of known shape, or Refused."""
-    if not isinstance(request, dict):
+    if not is_object(request):
         raise Refused("Input should be a valid dictionary")
     body: Json = request
     for key in body:
@@ -70,7 +93,7 @@ def _need(holder: Json, key: str, kind: type, path: str) -> None:
 def _metadata(metadata: Any) -> None:
     if metadata is None:
         return
-    if not isinstance(metadata, dict):
+    if not is_object(metadata):
         raise Refused("metadata: Input should be a valid dictionary")
     known: Json = metadata
     for key, value in known.items():
@@ -83,7 +106,7 @@ def _metadata(metadata: Any) -> None:
 def _system(system: Any) -> None:
     if system is None or isinstance(system, str):
         return
-    if not isinstance(system, list):
+    if not is_array(system):
         raise Refused("system: Input should be a valid list")
     blocks: list[Any] = system
     for index, block in enumerate(blocks):
@@ -93,19 +116,30 @@ def _system(system: Any) -> None:
 
 
 TOOL_KEYS: Final = frozenset(
-    "name description input_schema cache_control type strict defer_loading allowed_callers input_examples eager_input_streaming".split()
+    [
+        "name",
+        "description",
+        "input_schema",
+        "cache_control",
+        "type",
+        "strict",
+        "defer_loading",
+        "allowed_callers",
+        "input_examples",
+        "eager_input_streaming",
+    ]
 )
 
 
 def _tools(tools: Any) -> None:
     if tools is None:
         return
-    if not isinstance(tools, list):
+    if not is_array(tools):
         raise Refused("tools: Input should be a valid list")
     names: set[str] = set()
     entries: list[Any] = tools
     for index, tool in enumerate(entries):
-        if not isinstance(tool, dict):
+        if not is_object(tool):
             raise Refused(f"tools.{index}: Input should be a valid dictionary")
         entry: Json = tool
         _need(entry, "name", str, f"tools.{index}.")
@@ -128,11 +162,11 @@ def _schema(tool: Json, index: int) -> None:
 
 
 def _message(index: int, message: Any) -> None:
-    if type(message) is not dict:
+    if not is_object(message):
         raise Refused(f"messages.{index}: Input should be a valid dictionary")
     entry: Json = message
     for key in entry:
-        if key != "role" and key != "content":
+        if key not in MESSAGE_KEYS:
             raise Refused(f"messages.{index}.{key}: {EXTRA}")
     role = entry.get("role")
     if "role" not in entry:
@@ -144,7 +178,7 @@ def _message(index: int, message: Any) -> None:
     content = entry["content"]
     if isinstance(content, str):
         return
-    if not isinstance(content, list):
+    if not is_array(content):
         raise Refused(f"messages.{index}.content: Input should be a valid list")
     blocks: list[Any] = content
     allowed = BY_ROLE[role]
@@ -153,7 +187,7 @@ def _message(index: int, message: Any) -> None:
 
 
 def _block(block: Any, path: str, allowed: frozenset[str]) -> None:
-    if type(block) is not dict:
+    if not is_object(block):
         raise Refused(f"{path}: Input should be a valid dictionary")
     entry: Json = block
     kind = entry.get("type")
@@ -182,7 +216,7 @@ def _result(block: Json, path: str) -> None:
     content = block.get("content")
     if content is None or isinstance(content, str):
         return
-    if not isinstance(content, list):
+    if not is_array(content):
         raise Refused(f"{path}.tool_result.content: Input should be a valid list")
     parts: list[Any] = content
     for number, part in enumerate(parts):

@@ -1,1 +1,1 @@
-"""Owns how the stand-in model behaves when no script speaks: it acts only on what the request shows, and says what it is."""
+"""Owns how the stand-in behaves when no script speaks: it acts only on what the request shows."""

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from deploy.rehearsal.loose import Json
 from deploy.rehearsal.policies import talk
-from deploy.rehearsal.reply import Json, Reply
+from deploy.rehearsal.reply import Reply
 
 
 def decide(request: Json) -> tuple[Reply, str]:

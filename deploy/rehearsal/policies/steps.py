@@ -1,9 +1,10 @@
-"""Owns the benchmark policy: call one tool so many times in this turn, then answer. It is counted from the request, so it needs no state."""
+"""Owns the benchmark policy: so many tool calls a turn, then an answer, counted from the request itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from deploy.rehearsal.reply import Json, Reply, ToolWish, WrongScript
+from deploy.rehearsal.loose import Json
+from deploy.rehearsal.reply import Reply, ToolWish, WrongScript
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,10 @@ def read(given: Json) -> Steps:
 def reply(policy: Steps, request: Json) -> Reply:
     """A tool call while steps are left since the last message that carried no result, else the closing text."""
     done = steps_done(request["messages"])
-    wait = {"delay_s": policy.delay_s, "gap_s": policy.gap_s, "chunks": policy.chunks}
+    wait = Reply(delay_s=policy.delay_s, gap_s=policy.gap_s, chunks=policy.chunks)
     if done < policy.steps:
-        return Reply(tools=(ToolWish(policy.tool, policy.input),) * policy.calls, **wait)
-    return Reply(text=policy.text or f"Rehearsal: done after {done} steps.", **wait)
+        return replace(wait, tools=(ToolWish(policy.tool, policy.input),) * policy.calls)
+    return replace(wait, text=policy.text or f"Rehearsal: done after {done} steps.")
 
 
 def steps_done(messages: list[Any]) -> int:

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from deploy.rehearsal.reply import Json, Reply
+from deploy.rehearsal.loose import Json
+from deploy.rehearsal.reply import Reply
 
 BANNER: Final = "*Rehearsal: written by the local stand-in model, which only quotes what its tools returned.*"
 

@@ -1,0 +1,1 @@
+"""Proves the rehearsal provider: its wire, its refusals, its bill, its faults and its honest policies."""

@@ -1,0 +1,74 @@
+"""Owns a rehearsal provider run as a process of its own for tests, and the two clients that speak to it."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx
+
+ROOT = Path(__file__).parents[2]
+START = "import sys; from deploy.rehearsal.server import main; sys.exit(main(sys.argv[1:]))"
+READY = "nightshift rehearsal ready "
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    url: str
+    process: subprocess.Popen[str]
+    sdk: anthropic.Anthropic
+    http: httpx.Client
+
+    def control(self, route: str, /, **body: Any) -> Json:
+        answer = self.http.post(f"/rehearsal/{route}", json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def script(self, **body: Any) -> Json:
+        return self.control("script", **body)
+
+    def ledger(self, session: str | None = None) -> list[Json]:
+        query = {} if session is None else {"session": session}
+        return self.http.get("/rehearsal/ledger", params=query).json()["calls"]
+
+    def wait(self, **query: Any) -> Json:
+        answer = self.http.get("/rehearsal/wait", params=query, timeout=30)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def raw(self, body: Json | bytes, headers: dict[str, str] | None = None) -> httpx.Response:
+        """A call without the SDK: its bytes are the test's own."""
+        merged = {"x-api-key": "k", "anthropic-version": "2026-10-21", **(headers or {})}
+        if isinstance(body, bytes):
+            return self.http.post("/v1/messages", content=body, headers=merged)
+        return self.http.post("/v1/messages", json=body, headers=merged)
+
+
+@contextmanager
+def serve(cwd: Path | None = None, *arguments: str) -> Iterator[Served]:
+    """A provider on a free port; ended by SIGTERM, and by its exit code known to have ended well."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith(READY), line
+        url = line.removeprefix(READY).strip()
+        sdk = anthropic.Anthropic(base_url=url, api_key="x", max_retries=0, timeout=30)
+        with sdk, httpx.Client(base_url=url, timeout=30) as http:
+            yield Served(url, process, sdk, http)
+    finally:
+        process.terminate()
+        code = process.wait(10)
+    assert code == 0
