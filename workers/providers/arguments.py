@@ -1,0 +1,73 @@
+"""Owns what a model's tool call may look like. Invariant: a checked call can be sent back without a 400."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+import orjson
+
+from shared.request import canonical
+from shared.text import clean_text
+from workers.providers.replies import ToolCall
+
+DEPTH_LIMIT = 200
+"""Far below where Python's own parser gives up, which depends on how deep its caller stands."""
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
+_BRACKET = re.compile(r"[\[\]{}]")
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]", re.ASCII)
+
+
+def checked_call(head: Mapping[str, Any], arguments: str, *, taken: set[str], seed: str) -> ToolCall:
+    """The call, its id unique among `taken` (which takes it up). Ids that are missing, unfit or double are made from
+    `seed` alone, so that the same reply always gives the same ids."""
+    told_id = head.get("id")
+    fits = isinstance(told_id, str) and _ID.fullmatch(told_id) is not None and told_id not in taken
+    call_id = str(told_id) if fits else _made_id(seed)
+    taken.add(call_id)
+    told_name = head.get("name")
+    name = told_name if isinstance(told_name, str) else ""
+    text = arguments or _whole_input(head.get("input"))
+    if _NAME.fullmatch(name):
+        return ToolCall(call_id, name, clean_text(text), why_malformed(text))
+    fit = _UNFIT.sub("_", name)[:128] or "unnamed_tool"
+    reason = f"the name of the tool is {'missing' if not name else 'not one a tool can have'}"
+    return ToolCall(call_id, fit, clean_text(text), reason)
+
+
+def why_malformed(text: str) -> str | None:
+    """Why this text is not the arguments of a call, or None. As strict as a provider, which refuses lone surrogates."""
+    if _depth(text) > DEPTH_LIMIT:
+        return f"the arguments are nested deeper than {DEPTH_LIMIT} levels"
+    try:
+        value: object = orjson.loads(text)
+    except (orjson.JSONDecodeError, UnicodeEncodeError) as error:
+        if isinstance(error, orjson.JSONDecodeError) and error.pos >= len(text.rstrip()):
+            return "the arguments end in the middle: the JSON is cut off"
+        return f"the arguments are not valid JSON: {clean_text(str(error))[:200]}"
+    if not isinstance(value, dict):
+        return f"the arguments are a JSON {type(value).__name__}, not an object"
+    return None
+
+
+def _whole_input(told: object) -> str:
+    """Some servers tell the whole input with the block's start and no deltas."""
+    return canonical.dump(cast("object", told)) if isinstance(told, dict) and told else "{}"
+
+
+def _depth(text: str) -> int:
+    """How deeply brackets nest, counting those inside strings too: enough to bound, and quick where there are few."""
+    if text.count("[") + text.count("{") <= DEPTH_LIMIT:
+        return 0
+    deepest = depth = 0
+    for found in _BRACKET.finditer(text):
+        depth += 1 if found.group() in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _made_id(seed: str) -> str:
+    return "toolu_" + hashlib.sha256(seed.encode("utf-8", "replace")).hexdigest()[:24]

@@ -1,0 +1,96 @@
+"""Owns the one client of a process: the real SDK over our pool, retries and telemetry off, the environment not trusted.
+
+Invariant: the API key goes into one header and nowhere else; no repr, log line or error holds it.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from dataclasses import dataclass, field
+from typing import cast
+
+import anthropic
+import httpcore2
+import httpx2
+from anthropic import Omit
+
+from shared.errors import SettingsError
+from workers.providers.transport import PooledTransport, open_pool
+
+CONNECT_S = 5.0
+READ_S = 90.0
+"""The longest silence that is waited for, whatever a setting says: pings arrive in honest streams."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Where a model is. `proxy` and `ca_file` are used only when given here; the environment's are not read."""
+
+    base_url: str
+    api_key: str = field(repr=False)
+    kind: str = "anthropic"
+    proxy: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Shared by every thread of the process. Close it with `close_client` when the process ends."""
+
+    provider: Provider
+    sdk: anthropic.Anthropic = field(repr=False)
+    pool: httpcore2.ConnectionPool = field(repr=False)
+
+
+def open_client(provider: Provider) -> Client:
+    """A client, connected to nothing yet. Raises SettingsError when the provider cannot be what the settings say."""
+    if provider.kind != "anthropic":
+        raise SettingsError(f"NIGHTSHIFT_PROVIDER_KIND: this version speaks 'anthropic', not {provider.kind!r}")
+    url = _checked_url(provider.base_url)
+    if not provider.api_key or not provider.api_key.isascii() or not provider.api_key.isprintable():
+        raise SettingsError("NIGHTSHIFT_PROVIDER_KEY: it must be printable ASCII without line ends (not shown)")
+    pool = open_pool(_tls(provider) if url.startswith("https:") else None, provider.proxy)
+    timeout = httpx2.Timeout(READ_S, connect=CONNECT_S, pool=CONNECT_S)
+    sdk = anthropic.Anthropic(
+        api_key=provider.api_key,
+        base_url=url,
+        max_retries=0,  # retries are ours: each is a call of its own, with its own bill
+        timeout=timeout,
+        open_telemetry=False,
+        default_headers=_headers(provider.api_key),
+        http_client=httpx2.Client(
+            transport=PooledTransport(pool), timeout=timeout, follow_redirects=False, trust_env=False, base_url=url
+        ),
+    )
+    return Client(provider, sdk, pool)
+
+
+def close_client(client: Client) -> None:
+    client.sdk.close()
+
+
+def _checked_url(told: str) -> str:
+    """The address without its trailing `/v1`, which the SDK adds."""
+    try:
+        url = httpx2.URL(told.strip())
+    except httpx2.InvalidURL as error:
+        raise SettingsError("NIGHTSHIFT_PROVIDER_BASE_URL: it is not an address such as https://host:port") from error
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+        raise SettingsError("NIGHTSHIFT_PROVIDER_BASE_URL: it must be http or https, with a host, without password")
+    return str(url).rstrip("/").removesuffix("/v1")
+
+
+def _tls(provider: Provider) -> ssl.SSLContext:
+    if provider.ca_file is not None:
+        return ssl.create_default_context(cafile=provider.ca_file)
+    return httpx2.create_ssl_context(trust_env=False)
+
+
+def _headers(api_key: str) -> dict[str, str]:
+    """Ours, and none of those that the SDK would take from ANTHROPIC_CUSTOM_HEADERS."""
+    ours = {"Authorization": f"Bearer {api_key}", "Accept-Encoding": "identity", "Accept": "text/event-stream"}
+    mine = {name.lower() for name in ours}
+    foreign = (line.partition(":")[0].strip() for line in os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n"))
+    dropped = {name: Omit() for name in foreign if name and name.lower() not in mine}
+    return cast("dict[str, str]", {**dropped, **ours})

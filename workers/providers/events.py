@@ -1,0 +1,78 @@
+"""Owns how bytes become events: server-sent events split at their line ends, each data line parsed as JSON once.
+
+Invariant: the events are the same however the bytes were cut into chunks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Never, cast
+
+import orjson
+
+LINE_LIMIT = 8 * 1024 * 1024
+"""Bytes of one event. The largest honest one is a tool's arguments sent whole."""
+
+
+class TooLong(Exception):
+    """A single event is longer than any honest one."""
+
+
+class NotAnEvent(Exception):
+    """A data line that is not a JSON object with a type."""
+
+
+def read(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The JSON of each event, in order. The field `event:` is not needed: each object carries its `type`."""
+    pending: list[bytes] = []
+    data: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > LINE_LIMIT:
+            raise TooLong
+        if b"\n" not in chunk and b"\r" not in chunk:
+            pending.append(chunk)
+            continue
+        block = b"".join((*pending, chunk)) if pending else chunk
+        lines = block.splitlines(keepends=True)
+        # A carriage return at the end may be the first half of a line end.
+        pending = [] if block.endswith(b"\n") else [lines.pop()]
+        for line in lines:
+            if line.startswith(b"data:"):
+                data.append(line[5:].rstrip(b"\r\n"))
+            elif data and not line.rstrip(b"\r\n"):
+                yield parse(data[0] if len(data) == 1 else b"\n".join(data))
+                data = []
+        size = sum(map(len, pending)) + sum(map(len, data))
+    # A stream that ends without its blank line may have told us its last event whole.
+    last = b"".join(pending)
+    if last.startswith(b"data:"):
+        data.append(last[5:].rstrip(b"\r\n"))
+    if data:
+        with contextlib.suppress(NotAnEvent):
+            yield parse(b"\n".join(data))
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    try:
+        value: object = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        value = _with_lone_surrogates(data)
+    if not isinstance(value, dict) or not isinstance(cast("dict[str, Any]", value).get("type"), str):
+        raise NotAnEvent
+    return cast("dict[str, Any]", value)
+
+
+def _with_lone_surrogates(data: bytes) -> object:
+    """orjson refuses half a surrogate pair, which is honest JSON where a delta ends inside a character."""
+    try:
+        return json.loads(data, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise NotAnEvent from error
+
+
+def _refuse(name: str) -> Never:
+    raise ValueError(name)

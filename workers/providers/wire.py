@@ -1,0 +1,220 @@
+"""Owns one streamed call: bytes out, deltas to the sink, one whole Reply or one error. Retries belong to the caller.
+
+Invariant: whatever the other side sends or withholds, `stream` returns or raises within its time-outs, holds no more of
+the reply than its bounds, and leaves no connection behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import anthropic
+import httpx2
+import orjson
+
+from workers.providers import events, translate
+from workers.providers.assembly import Assembly, BadStream, TooLarge, UnexpectedBlock
+from workers.providers.client import READ_S, Client, Provider, close_client, open_client
+from workers.providers.faults import CallCut, CallFailed, ProviderCut
+from workers.providers.replies import Delta, Reply
+from workers.providers.sockets import Cancel, Line, in_call
+from workers.providers.transport import ENCODING
+
+__all__ = [
+    "CallCut",
+    "CallFailed",
+    "Cancel",
+    "Client",
+    "Provider",
+    "ProviderCut",
+    "Timeouts",
+    "close_client",
+    "open_client",
+    "stream",
+]
+
+BYTES_LIMIT = 64 * 1024 * 1024
+"""Of one answer, as it comes over the socket."""
+ERROR_BYTES = 1024 * 1024
+REST_BYTES = 64 * 1024
+REST_S = 1.0
+"""How long a finished stream may take to end, so that its connection can be used again."""
+HOUR_MARK = b'"ttl":"1h"'
+"""Can only stand in a body as a mark: inside a text its quotes are escaped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds. `between_s` is the longest silence inside a stream, `first_byte_s` before it; neither is above 90."""
+
+    first_byte_s: float = READ_S
+    between_s: float = 60.0
+    total_s: float = 1_800.0
+    connect_s: float = 5.0
+    write_s: float = 30.0
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call in flight."""
+
+    client: Client
+    body: bytes
+    line: Line
+    made: Assembly
+    response: httpx2.Response | None = None
+
+    def context(self) -> translate.Context:
+        headers = self.response.headers if self.response is not None else httpx2.Headers()
+        return translate.Context(
+            key=self.client.provider.api_key,
+            line=self.line,
+            partial=self.made.partial(),
+            request_id=headers.get("request-id"),
+            limits=translate.kept_headers(headers),
+        )
+
+
+def stream(
+    client: Client,
+    body: bytes,
+    *,
+    sink: Callable[[Delta], None],
+    cancel: Cancel,
+    timeouts: Timeouts | None = None,
+) -> Reply:
+    """The reply to `body`, the whole request as it goes out (with `"stream":true`).
+
+    Raises CallFailed (ProviderCut once the answer had begun) and CallCut when `cancel` was used. What `sink` raises
+    ends the call and is passed on.
+    """
+    bounds = timeouts or Timeouts()
+    began = time.monotonic()
+    line = Line(
+        cancel=cancel,
+        connect_s=bounds.connect_s,
+        write_s=bounds.write_s,
+        between_s=min(bounds.between_s, READ_S),
+        next_by=began + min(bounds.first_byte_s, READ_S),
+        ends_at=began + bounds.total_s,
+        room=BYTES_LIMIT,
+    )
+    made = Assembly(sink, since_ms=lambda: (time.monotonic() - began) * 1_000, hour_marks=lambda: HOUR_MARK in body)
+    call = _Call(client, body, line, made)
+    if cancel.reason is not None:
+        raise CallCut(cancel.reason)
+    with in_call(line):
+        try:
+            response = _run(call)
+        except (anthropic.AnthropicError, httpx2.HTTPError, CallFailed) as error:
+            if cancel.reason is not None and not call.made.whole:
+                context = call.context()
+                raise CallCut(cancel.reason, partial=context.partial, request_id=context.request_id) from error
+            raise _failed(error, call) from error
+        finally:
+            if call.response is not None:
+                call.response.close()
+    return _reply(response, made, (time.monotonic() - began) * 1_000)
+
+
+def _run(call: _Call) -> httpx2.Response:
+    """Reads the stream to its end. Afterwards the reply is whole, or an error was raised."""
+    # The form of the SDK that sends our bytes as they are and hands back the response unread: its typed events cost
+    # more than twice the time of orjson's. An answer that is not a success is read and raised by the SDK.
+    answer: object = call.client.sdk.post(
+        "/v1/messages", content=call.body, cast_to=httpx2.Response, stream=True, stream_cls=anthropic.Stream[object]
+    )
+    response = call.response = cast("httpx2.Response", answer)
+    if response.extensions[ENCODING] not in (b"", b"identity"):
+        raise call.context().failed("provider_encoded", "the provider's answer is compressed, which was not asked for")
+    if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        raise _not_a_stream(response, call)
+    line, made = call.line, call.made
+    line.renew()
+    chunks = response.iter_raw()
+    try:
+        for event in events.read(chunks):
+            if event["type"] == "error":
+                raise translate.of_answer(200, event, response.headers, call.context())
+            made.feed(event)
+            if made.whole:
+                break
+            line.renew()
+        else:
+            raise _broken_off(call)
+    except (events.NotAnEvent, BadStream) as error:
+        raise call.context().failed("provider_bad_stream", f"the provider's stream cannot be read: {error}") from error
+    except UnexpectedBlock as error:
+        message = f"the model's answer holds a block of kind {error}, which was not asked for and cannot be sent back"
+        raise call.context().failed("unexpected_block", message) from error
+    except (events.TooLong, TooLarge) as error:
+        raise call.context().failed(
+            "reply_too_large", f"the model's answer is larger than any honest one: {error}"
+        ) from error
+    _read_rest(chunks, line)
+    return response
+
+
+def _read_rest(chunks: Iterator[bytes], line: Line) -> None:
+    """The end of the body, so that the connection can be used again. The reply stands whatever comes of it."""
+    line.ends_at = min(line.ends_at, time.monotonic() + REST_S)
+    line.room = min(line.room, REST_BYTES)
+    with contextlib.suppress(httpx2.HTTPError):
+        for _ in chunks:
+            pass
+
+
+def _broken_off(call: _Call) -> CallFailed:
+    if call.made.events == 0:
+        return call.context().failed("provider_empty", "the provider answered 200 and sent nothing")
+    return call.context().failed("provider_cut", "the provider's answer ended before its last event", cut=True)
+
+
+def _not_a_stream(response: httpx2.Response, call: _Call) -> CallFailed:
+    """A 200 that is no stream of events: a page, a proxy's sign-in, an error in the body, nothing."""
+    call.line.room = min(call.line.room, ERROR_BYTES)
+    body = b"".join(response.iter_raw())
+    if not body.strip():
+        return call.context().failed("provider_empty", "the provider answered 200 and sent nothing")
+    try:
+        told: object = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        told = None
+    if isinstance(told, dict) and "error" in told:
+        return translate.of_answer(200, cast("object", told), response.headers, call.context())
+    message = "the provider answered 200 with something that is no stream: check NIGHTSHIFT_PROVIDER_BASE_URL"
+    return call.context().failed("provider_not_a_stream", message, said=body[:2_000].decode("utf-8", "replace"))
+
+
+def _failed(error: Exception, call: _Call) -> CallFailed:
+    context = call.context()
+    if isinstance(error, CallFailed):
+        return error
+    if isinstance(error, anthropic.APIStatusError):
+        return translate.of_status(error, context)
+    status = call.line.answered
+    if status is not None and status != 200:  # its body broke off or never ended; the status says enough
+        return translate.of_answer(status, None, httpx2.Headers(call.line.headers), context)
+    return translate.of_connection(error, context)
+
+
+def _reply(response: httpx2.Response, made: Assembly, total_ms: float) -> Reply:
+    usage, note = made.usage()
+    model, message_id = made.message.get("model"), made.message.get("id")
+    return Reply(
+        blocks=made.content(),
+        stop_reason=made.stop_reason,
+        usage=usage,
+        request_id=response.headers.get("request-id"),
+        first_token_ms=made.first_token_ms,
+        total_ms=total_ms,
+        model=model if isinstance(model, str) else None,
+        message_id=message_id if isinstance(message_id, str) else None,
+        refusal=made.refusal,
+        notes=(*made.notes, *((note,) if note else ())),
+        limits=translate.kept_headers(response.headers),
+    )
