@@ -99,8 +99,14 @@ def set_text(block_text: str, new: str) -> str:
 
 
 def append_text(block_text: str, line: str) -> str:
-    """The block with one line more at the end of its text: how a warning gets into the newest tool result."""
-    return set_text(block_text, f"{text_of(block_text)}\n\n{line}")
+    """The block with one line more at its end: how a warning gets into the newest tool result, where it is a text of
+    its own, so that nobody takes it for a part of what the tool said."""
+    value = parse(block_text)
+    parts = value.get("content")
+    if value.get("type") == "tool_result" and isinstance(parts, list):
+        value["content"] = [*cast("list[object]", parts), {"type": "text", "text": line}]
+        return canonical.dump(value)
+    return set_text(block_text, f"{text_of(block_text)}\n\n{line}".strip())
 
 
 def stub(block_text: str, line: str) -> str:

@@ -66,7 +66,7 @@ def place(request: Request, state: PlanState) -> MarkedRequest:
             assert_never(state.purpose)
     front = _front(request, state)
     tail = {index for index in (pinned, end) if index is not None}
-    if len(front) == 1 and pinned is not None:  # no static prefix to split: the third goes on the tail
+    if len(front) < 2 and pinned is not None:  # no static prefix to split: the third goes on the tail
         earlier = _boundary_before(request.pieces, pinned, state.route)
         tail |= {index for index in (earlier,) if index is not None}
     ttl = clamp_ttl(state.ttl, state.route)

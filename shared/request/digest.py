@@ -30,7 +30,7 @@ class Chain:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rolling:
     """A digest that can go on. `extend` leaves the value it is called on as it was and costs only the new units."""
 
@@ -48,6 +48,12 @@ class Rolling:
             state.update(unit)
             count += 1
         return Rolling(count, state)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rolling) and self.chain == other.chain
+
+    def __hash__(self) -> int:
+        return hash(self.chain)
 
     def copy(self) -> Rolling:
         return Rolling(self.count, self.state.copy())
