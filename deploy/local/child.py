@@ -57,7 +57,7 @@ class Child:
         self._on_line = on_line
         program.clear()
         self.process: subprocess.Popen[bytes] = spawn(
-            program.command,
+            program.command(),
             environment=program.environment(),
             folder=program.folder,
             output=subprocess.PIPE,

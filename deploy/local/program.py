@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,9 +36,9 @@ class Program:
     name: str
     role: str
     wave: int
-    command: tuple[str, ...]
+    command: Callable[[], Sequence[str]]  # asked at each start, as is `environment`: ports are known only by then
     folder: Path
-    environment: Callable[[], Mapping[str, str]]  # asked at each start, since ports are known only by then
+    environment: Callable[[], Mapping[str, str]]
     ready_line: re.Pattern[str] | None = None
     serves: Callable[[int], bool] | None = None
     clear: Callable[[], None] = _nothing
@@ -60,7 +60,7 @@ def of_server(server: Server, wave: int, mend: Callable[[list[str]], str | None]
         name=server.name,
         role=server.name,
         wave=wave,
-        command=server.command,
+        command=lambda: server.command,
         folder=server.folder,
         environment=server_environment,
         serves=server.serves,

@@ -31,7 +31,12 @@ class Identity(Enum):
 
 def clean_environment(source: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The part of an environment that any child may see: no key, no setting, no Python switch."""
-    return {name: source[name] for name in _KEPT if name in source}
+    kept = {name: source[name] for name in _KEPT if name in source}
+    if any(name.lower().endswith("_proxy") for name in kept):
+        # The stack's own addresses are on this machine; a proxy would be asked for them otherwise.
+        here = ",".join(filter(None, (kept.get("NO_PROXY", kept.get("no_proxy", "")), "127.0.0.1", "localhost")))
+        kept |= {"NO_PROXY": here, "no_proxy": here}
+    return kept
 
 
 def server_environment() -> dict[str, str]:

@@ -18,6 +18,7 @@ from deploy.local.home import Home, secret
 from deploy.local.program import Program, of_server
 from deploy.local.spawn import clean_environment, unprivileged
 from shared.settings import PREFIX, Settings
+from shared.store import principals
 
 ROOT = Path(__file__).resolve().parents[2]
 ADMIN = "admin"
@@ -84,7 +85,8 @@ class Stack:
 def plan(home: Home, settings: Settings, fleet: Fleet, *, pg_bin: Path | None = None) -> Stack:
     """The whole stack, ready to be supervised. Makes the data folders; starts nothing."""
     wants_stand_in = settings.rehearsal or not (settings.provider_base_url or settings.provider_key)
-    stack = Stack(home, settings, fleet, secret(home, "admin-token"), wants_stand_in)
+    token = principals.TOKEN_PREFIX + secret(home, "admin-token")
+    stack = Stack(home, settings, fleet, token, wants_stand_in)
     if settings.test_clock and (settings.database_url or settings.redis_url):
         raise StackError(
             "NIGHTSHIFT_TEST_CLOCK moves the time of a whole database, so it works with the embedded servers only:"
@@ -165,7 +167,7 @@ def _migrate(stack: Stack) -> Program:
         name="migrate",
         role="migrate",
         wave=1,
-        command=_command("migrate"),
+        command=lambda: _command("migrate"),
         folder=stack.home.root,
         environment=lambda: _environment(stack, "migrate"),
         settle=lambda _: ensure_admin(stack),
@@ -175,11 +177,9 @@ def _migrate(stack: Stack) -> Program:
 
 def ensure_admin(stack: Stack) -> None:
     """The principal `admin` exists and our token is its own."""
-    from shared.store.principals import ensure_admin as ensure  # noqa: PLC0415 - the store is needed here alone
-
     try:
         with psycopg.connect(stack.direct_url, connect_timeout=10) as connection:
-            ensure(connection, ADMIN, stack.token)
+            principals.ensure_admin(connection, ADMIN, stack.token)
     except psycopg.Error as error:
         raise StackError(f"The database refused the stack's own token: {error}") from error
 
@@ -192,16 +192,13 @@ def _rehearsal(stack: Stack) -> Program:
     def settle(line: str) -> None:
         stack.provider_url = _address(line)
 
-    def environment() -> dict[str, str]:
-        return _environment(stack, "rehearsal", API_PORT=_port(stack.provider_url))
-
     return Program(
         name="rehearsal",
         role="rehearsal",
         wave=2,
-        command=_command("rehearsal"),
+        command=lambda: _command("rehearsal", "--port", _port(stack.provider_url)),
         folder=folder,
-        environment=environment,
+        environment=lambda: _environment(stack, "rehearsal"),
         ready_line=re.compile(r"^nightshift rehearsal ready http"),
         settle=settle,
     )
@@ -222,7 +219,7 @@ def _api(stack: Stack, name: str) -> Program:
         name=name,
         role="api",
         wave=3,
-        command=_command("api"),
+        command=lambda: _command("api"),
         folder=stack.home.root,
         environment=environment,
         ready_line=re.compile(r"^nightshift api ready http"),
@@ -235,7 +232,7 @@ def _process(stack: Stack, role: str, name: str) -> Program:
         name=name,
         role=role,
         wave=4 if role == "beat" else 3,
-        command=_command(role),
+        command=lambda: _command(role),
         folder=stack.home.root,
         environment=lambda: _environment(stack, role),
         ready_line=re.compile(rf"^nightshift {role} ready"),
