@@ -1,4 +1,4 @@
-"""Opening what lies below a root, one name at a time from descriptor to descriptor; no link is followed, so none leads out.
+"""Opening what lies below a root, name by name from descriptor to descriptor: no link is followed, none leads out.
 
 A check of the whole path followed by an open of the whole path loses a race: a folder swapped for a link in between
 leads out of the root. Here each name is opened relative to the folder already held, with O_NOFOLLOW, and the file is
@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from workers.tools.context import ToolRefused
@@ -21,8 +21,8 @@ _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_C
 
 
 @contextmanager
-def folder(root: int, parts: Sequence[str], under: str = "") -> Iterator[int]:
-    """A descriptor of the folder `parts` below `root`. Raises `ToolRefused`; `under` goes before each path in a message."""
+def folder(root: int, parts: Sequence[str], under: str = "") -> Generator[int]:
+    """A descriptor of the folder `parts` below `root`. Raises `ToolRefused`, with `under` before the path it names."""
     fd = os.dup(root)
     try:
         for index, name in enumerate(parts):
@@ -38,7 +38,7 @@ def folder(root: int, parts: Sequence[str], under: str = "") -> Iterator[int]:
 
 
 @contextmanager
-def regular_file(root: int, parts: Sequence[str], under: str = "") -> Iterator[int]:
+def regular_file(root: int, parts: Sequence[str], under: str = "") -> Generator[int]:
     """A descriptor, open for reading, of the regular file `parts` below `root`. Raises `ToolRefused`."""
     if not parts:
         raise ToolRefused("that is a folder; list_files shows what is in it")

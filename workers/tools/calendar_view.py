@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, cast
 
 import icalendar
 
@@ -31,7 +31,7 @@ def events(source: Iterator[bytes]) -> Iterator[bytes]:
         yield f"[this calendar cannot be parsed ({type(error).__name__}); its text follows]\n".encode()
         yield bytes(raw)
         return
-    found = [part for calendar in calendars for part in calendar.walk() if part.name in _KINDS]
+    found = [part for calendar in calendars for part in _walk(calendar) if part.name in _KINDS]
     for _, line in sorted((_key(part), _line(part)) for part in found):
         yield (line + "\n").encode("utf-8", "replace")
     if not found:
@@ -40,12 +40,17 @@ def events(source: Iterator[bytes]) -> Iterator[bytes]:
         yield f"[only the first {_MOST_BYTES:,} bytes of the calendar were read]\n".encode()
 
 
+def _walk(calendar: Any) -> list[Any]:
+    """The parts of a calendar. The package types them only in part, so from here on they are what they show."""
+    return calendar.walk()
+
+
 def _key(part: Any) -> float:
     start = _moment(part, "DTSTART") or _moment(part, "DUE")
     if start is None:
         return float("inf")
     if not isinstance(start, datetime):
-        start = datetime(start.year, start.month, start.day)
+        start = datetime(start.year, start.month, start.day, tzinfo=UTC)
     try:
         return (start if start.tzinfo else start.replace(tzinfo=UTC)).timestamp()
     except (OverflowError, ValueError, OSError):
@@ -90,15 +95,19 @@ def _show(moment: date, part: Any, name: str) -> str:
 
 
 def _text(part: Any, name: str) -> str:
-    value = part.get(name)
-    if isinstance(value, list):
-        value = value[0] if value else None
+    value = _first(part.get(name))
     text = " ".join(str(value).split()) if value is not None else ""
     return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "…"
 
 
+def _first(value: Any) -> Any:
+    """A property that is given twice is a list."""
+    if isinstance(value, list):
+        several = cast("list[Any]", value)
+        return several[0] if several else None
+    return value
+
+
 def _rule(part: Any) -> str:
-    rule = part.get("RRULE")
-    if isinstance(rule, list):
-        rule = rule[0] if rule else None
+    rule = _first(part.get("RRULE"))
     return rule.to_ical().decode("utf-8", "replace")[:_MOST_TEXT] if rule is not None else ""

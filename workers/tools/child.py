@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workers.tools.context import ToolContext, ToolRefused, ToolStopped, check_going
+from workers.tools.context import ToolContext, ToolRefused, check_going
 
 _ROOM = str(Path(__file__).resolve().parents[2])
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from workers.tools.launcher import main; main(int(sys.argv[2]))"
@@ -91,7 +91,9 @@ class _Launcher:
 LAUNCHER = _Launcher()
 
 
-def ask(context: ToolContext, request: Mapping[str, object], fds: Sequence[int], *, seconds: float, most: int) -> Answer:
+def ask(
+    context: ToolContext, request: Mapping[str, object], fds: Sequence[int], *, seconds: float, most: int
+) -> Answer:
     """Runs one job in a child of its own, at most `seconds` long, and gives what it wrote, at most `most` bytes.
 
     The descriptors `fds` are the child's alone. Raises `ToolStopped` when the turn is cancelled (within a tenth of a
@@ -151,6 +153,3 @@ def _check(context: ToolContext, until: float) -> None:
     check_going(context)
     if time.monotonic() >= until:
         raise ToolRefused("this took too long and was stopped; ask for less at once")
-
-
-__all__ = ["LAUNCHER", "Answer", "LauncherGone", "ToolStopped", "ask"]

@@ -1,4 +1,4 @@
-"""What a child may still do: bounds on memory, time and files everywhere; on Linux, Landlock closes the file system and the network.
+"""What a child may still do: memory, time and files are bounded; on Linux, Landlock closes files and the network.
 
 Landlock ties each permission to the folder itself, not to its path, so a link swapped in at any moment leads nowhere.
 Called in the forked, single-threaded child just before its work, and cannot be taken back.
@@ -7,17 +7,18 @@ Called in the forked, single-threaded child just before its work, and cannot be 
 from __future__ import annotations
 
 import ctypes
-import glob
 import os
 import resource
 import signal
+import stat
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
 _PR_SET_NO_NEW_PRIVS, _PR_SET_PDEATHSIG = 38, 1
-_EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _FOLDER_READ = _READ_FILE | _READ_DIR
 # What each Landlock version brought: file rights, then network rights and scopes.
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
@@ -55,7 +56,8 @@ def landlock_version() -> int:
 
 
 def seal(*, folders: Iterable[int] = (), readable: Iterable[str] = (), executable: Iterable[str] = ()) -> bool:
-    """From here on only `folders` (descriptors) and `readable` (paths) can be read, and only the files `executable` run.
+    """From here on only `folders` (descriptors) and `readable` (paths) are read, only the files `executable` run, and
+    nothing but the null device is written.
 
     False, and nothing changed, where the kernel has no Landlock. Raises OSError if it has and refuses.
     """
@@ -75,6 +77,7 @@ def seal(*, folders: Iterable[int] = (), readable: Iterable[str] = (), executabl
         _allow_path(libc, ruleset, path, _FOLDER_READ)
     for path in executable:
         _allow_path(libc, ruleset, path, _EXECUTE | _READ_FILE)
+    _allow_path(libc, ruleset, os.devnull, _READ_FILE | _WRITE_FILE)  # git will not start without it
     _checked(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _checked(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
@@ -87,7 +90,7 @@ def _allow_path(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None
     except OSError:
         return  # a system without that folder
     try:
-        is_folder = os.path.isdir(path)
+        is_folder = stat.S_ISDIR(os.fstat(fd).st_mode)
         _allow(libc, ruleset, fd, rights if is_folder else rights & ~_READ_DIR)
     finally:
         os.close(fd)
@@ -111,5 +114,5 @@ def _checked(result: int) -> int:
 
 def loaders() -> list[str]:
     """The programs that the kernel runs to load others; without them nothing dynamically linked starts."""
-    patterns = ("/lib/ld-*.so*", "/lib64/ld-*.so*", "/lib/*/ld-*.so*", "/usr/lib/*/ld-*.so*")
-    return [os.path.realpath(path) for pattern in patterns for path in glob.glob(pattern)]
+    patterns = ("lib/ld-*.so*", "lib64/ld-*.so*", "lib/*/ld-*.so*", "usr/lib/*/ld-*.so*")
+    return [str(path.resolve()) for pattern in patterns for path in Path("/").glob(pattern)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import os
 import traceback
+from pathlib import Path
 
 import structlog
 
@@ -28,7 +28,7 @@ def run_one(context: ToolContext, name: str, arguments_text: str) -> ToolResult:
         return _bounded(tool, tool.run(context, arguments.parse(arguments_text, tool.schema)))
     except (ToolRefused, ToolStopped) as refused:
         return ToolResult(clean_text(refused.message), is_error=True)
-    except Exception as error:  # a tool's own fault must cost this call alone; its text may hold paths and stays here
+    except Exception as error:  # noqa: BLE001 - a tool's own fault must cost this call alone; its text may hold paths and stays here
         _log.error(
             "tool.failed",
             tool=name[:_MOST_NAME],
@@ -45,7 +45,7 @@ def run_one(context: ToolContext, name: str, arguments_text: str) -> ToolResult:
 def _where(error: Exception) -> str:
     """File and line that raised: enough to find a fault, and without the message, which may quote what was read."""
     frames = traceback.extract_tb(error.__traceback__)
-    return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else "?"
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
 
 
 def _bounded(tool: Tool, result: ToolResult) -> ToolResult:

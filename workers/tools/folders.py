@@ -14,7 +14,9 @@ from workers.tools import beneath
 from workers.tools.context import ToolRefused
 from workers.tools.places import PRIVATE
 
-CLOSED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache", ".ruff_cache"})
+CLOSED = frozenset(
+    {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache", ".ruff_cache"}
+)
 """Folders that are listed and not entered, unless the path names one: they hold what nobody wrote by hand."""
 MOST_DEPTH = 64
 _MOST_IN_FOLDER = 50_000
@@ -57,7 +59,7 @@ class Tally:
 
 
 def walk(root: int, parts: tuple[str, ...], depth: int, over: Callable[[], bool], tally: Tally) -> Iterator[Entry]:
-    """Every entry up to `depth` levels below `parts`, folder by folder, by name. Raises `ToolRefused` if `parts` is no folder."""
+    """Every entry up to `depth` levels below `parts`, by folder and name. Raises `ToolRefused` if that is no folder."""
     waiting = deque([parts])
     seen = 0
     while waiting:

@@ -1,4 +1,4 @@
-"""How git is asked about a stranger's repository: nothing that the repository says may run, write, fetch or reach outside.
+"""How git is asked about a stranger's repository: nothing in it may make git run, write, fetch or reach outside.
 
 A repository's configuration names programs (pagers, hooks, drivers, signers, helpers). Each known one is switched off
 here; `workers.tools.jobs` moreover forbids git, where the kernel can, to run any program but itself.
@@ -45,17 +45,18 @@ _SETTINGS = (
     "gpg.x509.program=false",
     "diff.external=",
     "diff.submodule=short",
-    "diff.orderFile=",
     "mailmap.file=",
     "mailmap.blob=",
     "credential.helper=",
     "color.ui=false",
 )
 
+_WHERE = ("--no-pager", "--literal-pathspecs", "--git-dir=.git", "--work-tree=.")
 _LOG = (
     "log",
     "--no-ext-diff",
     "--no-textconv",
+    "-O/dev/null",
     "--no-show-signature",
     "--no-mailmap",
     "--no-notes",
@@ -84,4 +85,4 @@ def log_arguments(*, form: str, most: int, since: str, numbers: bool, parts: Seq
     wanted += [f"--since={since}"] if since else []
     wanted += ["--numstat"] if numbers else []
     path = ["--", "/".join(parts)] if parts else ["--"]
-    return ["git", *settings, "--no-pager", "--literal-pathspecs", "--git-dir=.git", "--work-tree=.", *_LOG, *wanted, *path]
+    return ["git", *settings, *_WHERE, *_LOG, *wanted, *path]

@@ -7,7 +7,7 @@ import re
 
 from shared.text import clean_text
 from shared.values import Repeat
-from workers.tools import child, git_command, jobs
+from workers.tools import child, git_command, git_job
 from workers.tools.context import Arguments, ToolContext, ToolRefused, ToolResult
 from workers.tools.places import Place, locate, open_root
 from workers.tools.tool import Tool, flag, integer, text
@@ -24,7 +24,7 @@ _SINCE = re.compile(r"[0-9A-Za-z .:,+/-]{1,64}")
 
 
 def run(context: ToolContext, arguments: Arguments) -> ToolResult:
-    """Lines `hash date author | subject`, newest first; with `stat`, each followed by lines of added, removed and path."""
+    """Lines `hash date author | subject`, newest first; with `stat`, below each the lines added, removed and the path."""
     place = _place(context, arguments)
     since = text(arguments, "since", "")
     if since and not _SINCE.fullmatch(since):
@@ -85,10 +85,10 @@ def _read(fd: int) -> bytes:
 def _failure(place: Place, end: int, words: bytes) -> str:
     where = "input/" if place.attached else "the workspace"
     known = {
-        128 + jobs.NO_REPOSITORY: f"{where} is not a git repository",
-        128 + jobs.ODD_REPOSITORY: f"{where} has a .git that is a file or holds links; only an ordinary repository is read",
-        128 + jobs.BORROWS: f"the repository in {where} borrows from another folder and is not read",
-        128 + jobs.CANNOT_RUN: "git cannot be started on this host",
+        128 + git_job.NO_REPOSITORY: f"{where} is not a git repository",
+        128 + git_job.ODD_REPOSITORY: f"{where} has a .git that is a file or holds links, and is not read",
+        128 + git_job.BORROWS: f"the repository in {where} borrows from another folder and is not read",
+        128 + git_job.CANNOT_RUN: "git cannot be started on this host",
     }
     if end in known:
         return known[end]
@@ -96,7 +96,7 @@ def _failure(place: Place, end: int, words: bytes) -> str:
         return f"the repository in {where} has no commits yet"
     if end < 128:
         return "git was stopped by its bounds on memory or time; ask for less"
-    return f"git could not read the repository in {where} (exit {end - 128})"
+    return f"git could not read the repository in {where}"
 
 
 def _entry(record: str) -> str:
@@ -137,7 +137,7 @@ def _show(entries: list[str], most: int, whole: bool) -> ToolResult:
 
 TOOL = Tool(
     name="git_log",
-    description="Commits of the git repository at input/ or in the workspace, newest first; stat adds the files changed.",
+    description="Commits of the git repository at input/ or in the workspace, newest first; stat adds changed files.",
     schema={
         "type": "object",
         "properties": {

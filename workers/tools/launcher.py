@@ -1,4 +1,4 @@
-"""The permanent launcher of a worker: one small process that forks a child for each job, and ends it when nobody waits for it.
+"""The permanent launcher of a worker: it forks a child for each job, and ends it when nobody waits for it any more.
 
 On the control socket comes one byte with one socket a job; the child reads its request from that socket and answers
 there. Closing the socket's other end kills the child and all that it started. When the child is gone the launcher
@@ -17,6 +17,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
+from workers.tools import jobs
+
 Work = Callable[[socket.socket], int]
 _NICE = 5
 
@@ -30,7 +32,7 @@ def serve(control: socket.socket, work: Work) -> None:
     """Forks `work` for each socket that arrives, until `control` closes; leaves no child behind."""
     launcher = _Launcher(control, work)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, lambda *_: None)  # a handler, else no byte is written to the wake-up pipe
+    signal.signal(signal.SIGCHLD, _woken)
     signal.set_wakeup_fd(launcher.wake, warn_on_full_buffer=False)
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, the shared pages in each child
@@ -39,6 +41,11 @@ def serve(control: socket.socket, work: Work) -> None:
             pass
     finally:
         launcher.end()
+
+
+def _woken(number: int, frame: object) -> None:
+    """A handler must stand, else no byte is written to the wake-up pipe."""
+    del number, frame
 
 
 class _Launcher:
@@ -146,8 +153,6 @@ def _kill(pid: int, *, group_only: bool = False) -> None:
 
 
 def main(control_fd: int) -> None:
-    """The launcher's whole life. What the children need is imported here, once, before the first fork."""
-    from workers.tools import jobs
-
+    """The launcher's whole life. What the children need is imported and used once before the first fork."""
     jobs.warm()
     serve(socket.socket(fileno=control_fd), jobs.run)

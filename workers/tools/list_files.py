@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from shared.values import Repeat
 from workers.tools import shown
 from workers.tools.context import Arguments, ToolContext, ToolResult, check_going
@@ -39,7 +41,7 @@ def run(context: ToolContext, arguments: Arguments) -> ToolResult:
     return ToolResult("\n".join(lines + footer), note="; ".join(told) or None)
 
 
-def _lines(context: ToolContext, place: Place, depth: int, tally: Tally):
+def _lines(context: ToolContext, place: Place, depth: int, tally: Tally) -> Iterator[str]:
     whole = not place.attached and not place.parts and context.attached is not None
     with open_root(context, place) as root:
         for entry in walk(root, place.parts, depth, context.over, tally):

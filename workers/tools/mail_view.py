@@ -78,12 +78,7 @@ def _header(message: Message, name: str) -> str:
     value = message.get(name)
     if value is None:
         return ""
-    text = str(value)
-    try:
-        text = str(make_header(decode_header(text)))
-    except (ValueError, LookupError, UnicodeError):
-        pass  # a header that cannot be decoded is shown as it came
-    text = " ".join(text.split())
+    text = " ".join(_decoded(str(value)).split())
     return text if len(text) <= _MOST_HEADER else text[:_MOST_HEADER] + "…"
 
 
@@ -119,6 +114,7 @@ def _attachment(part: Message, name: str | None, kind: str) -> str:
 
 
 def _decoded(name: str) -> str:
+    """The words of a header; one that cannot be decoded is shown as it came."""
     try:
         return str(make_header(decode_header(name)))
     except (ValueError, LookupError, UnicodeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any, Protocol, cast
 
 import re2
 
@@ -10,26 +11,51 @@ from shared.text import clean_text
 from workers.tools.context import ToolRefused
 
 _MOST_CHARS = 2_000
-_ALTERNATIVES = re.compile(r"\{([^{}]{1,200})\}")
+_WILD = re.compile(r"(\*\*/|\*\*|\*|\?|\{[^{}]{1,200}\})")
+# The package has no types; what is used of it is named here.
+_re2 = cast("Any", re2)
 
-Matcher = re2._Regexp  # pyright: ignore[reportPrivateUsage] - the package names its only matcher type so
+
+class Match(Protocol):
+    def start(self) -> int: ...
+
+
+class Matcher(Protocol):
+    """Searches UTF-8 bytes from a position; time grows with their length alone."""
+
+    def search(self, text: bytes, pos: int = 0) -> Match | None: ...
 
 
 def compile_pattern(text: str) -> Matcher:
-    """A matcher over UTF-8 bytes in which `^` and `$` are a line's ends and no match crosses a line. Raises `ToolRefused`."""
+    """A matcher in which `^` and `$` are a line's ends and no match crosses a line. Raises `ToolRefused`."""
     if not text:
         raise ToolRefused("the pattern is empty")
     if len(text) > _MOST_CHARS:
         raise ToolRefused(f"the pattern is {len(text):,} characters long; at most {_MOST_CHARS:,} are taken")
-    options = re2.Options()
-    options.never_nl = True
+    return _compile("(?m)" + clean_text(text), never_nl=True)
+
+
+def compile_glob(text: str) -> Matcher | None:
+    """A matcher for paths: `*` within a name, `**` across folders, `{a,b}`; without a `/` the name alone counts."""
+    if not text:
+        return None
+    if len(text) > _MOST_CHARS:
+        raise ToolRefused(f"the glob is {len(text):,} characters long; at most {_MOST_CHARS:,} are taken")
+    pattern = "".join(_piece(piece) for piece in _WILD.split(clean_text(text)) if piece)
+    anywhere = "" if "/" in text else "(?:.*/)?"
+    return _compile(rf"(?s)\A{anywhere}{pattern}\z", never_nl=False)
+
+
+def _compile(pattern: str, *, never_nl: bool) -> Matcher:
+    options = _re2.Options()
+    options.never_nl = never_nl
     options.log_errors = False
     try:
-        return re2.compile("(?m)" + clean_text(text), options)
-    except re2.error as error:
-        reason = error.args[0] if error.args else b""
-        words = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise ToolRefused(f"the pattern is refused: {words}. {_advice(words)}".strip()) from error
+        return cast("Matcher", _re2.compile(pattern, options))
+    except _re2.error as error:
+        raw = cast("object", error.args[0] if error.args else b"")
+        reason = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
+        raise ToolRefused(f"the pattern is refused: {reason}. {_advice(reason)}") from error
 
 
 def _advice(reason: str) -> str:
@@ -44,20 +70,6 @@ def _advice(reason: str) -> str:
     return r"RE2 syntax; put a \ before ( ) [ ] { } + * ? | to mean itself"
 
 
-def compile_glob(text: str) -> Matcher | None:
-    """A matcher for whole paths: `*` within a name, `**` across folders, `{a,b}`; without a `/` it is about the name alone."""
-    if not text:
-        return None
-    if len(text) > _MOST_CHARS:
-        raise ToolRefused("the glob is too long")
-    pattern = "".join(_piece(piece) for piece in re.split(r"(\*\*/|\*\*|\*|\?|\{[^{}]{1,200}\})", clean_text(text)) if piece)
-    if "/" not in text:
-        pattern = "(?:.*/)?" + pattern
-    options = re2.Options()
-    options.log_errors = False
-    return re2.compile(f"(?s)^{pattern}$", options)
-
-
 def _piece(piece: str) -> str:
     match piece:
         case "**/":
@@ -68,12 +80,11 @@ def _piece(piece: str) -> str:
             return "[^/]*"
         case "?":
             return "[^/]"
+        case _ if piece.startswith("{") and piece.endswith("}"):
+            return "(?:" + "|".join(_literal(one).replace(r"\*", "[^/]*") for one in piece[1:-1].split(",")) + ")"
         case _:
-            chosen = _ALTERNATIVES.fullmatch(piece)
-            if chosen is None:
-                return re2.escape(piece)
-            return "(?:" + "|".join(_literal_star(one) for one in chosen.group(1).split(",")) + ")"
+            return _literal(piece)
 
 
-def _literal_star(text: str) -> str:
-    return re2.escape(text).replace(r"\*", "[^/]*")
+def _literal(text: str) -> str:
+    return str(_re2.escape(text))

@@ -1,4 +1,4 @@
-"""A path as the model writes it becomes a root and a list of plain names; no absolute path, no `..`, ever reaches the system.
+"""A path as the model writes it becomes a root and plain names; no absolute path and no `..` reaches the system.
 
 The model sees one tree: the workspace, and under `input/` the attached folder where there is one.
 """
@@ -6,8 +6,8 @@ The model sees one tree: the workspace, and under `input/` the attached folder w
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from contextlib import contextmanager
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ _MOST_NAME_BYTES = 255
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`parts` are names below the root (the attached folder or the workspace); `shown` is the whole path for the model."""
+    """`parts` are names below the attached folder or the workspace; `shown` is the whole path for the model."""
 
     attached: bool
     parts: tuple[str, ...]
@@ -56,7 +56,7 @@ def locate_for_writing(context: ToolContext, path: str) -> Place:
 
 
 @contextmanager
-def open_root(context: ToolContext, place: Place) -> Iterator[int]:
+def open_root(context: ToolContext, place: Place) -> Generator[int]:
     """A descriptor of the folder that `place` lies in, open while the block runs."""
     root = context.attached if place.attached else context.workspace
     fd = _open_root(root, "the attached folder" if place.attached else "the workspace")

@@ -27,7 +27,9 @@ def run(context: ToolContext, arguments: Arguments) -> ToolResult:
         start = plain.head(fd)
         kind = plain.sniff(start)
         if isinstance(kind, plain.Binary):
-            return ToolResult(f"[{place.shown} is {kind.kind}, {os.fstat(fd).st_size:,} bytes, and cannot be read as text]")
+            return ToolResult(
+                f"[{place.shown} is {kind.kind}, {os.fstat(fd).st_size:,} bytes, and cannot be read as text]"
+            )
         view = View.PLAIN if flag(arguments, "raw") else view_of(place.parts, start)
         if view is View.PLAIN:
             return _plain(context, fd, kind, first, most)
@@ -35,14 +37,14 @@ def run(context: ToolContext, arguments: Arguments) -> ToolResult:
 
 
 def _plain(context: ToolContext, fd: int, kind: plain.Text, first: int, most: int) -> ToolResult:
-    taken = window.take(
-        plain.chunks(fd, kind), first=first, most_lines=most, most_chars=_CAP, over=context.over
-    )
+    taken = window.take(plain.chunks(fd, kind), first=first, most_lines=most, most_chars=_CAP, over=context.over)
     check_going(context)
     unread = os.fstat(fd).st_size - plain.MOST_BYTES
     if unread > 0:
         taken.whole = False
-    words = f"only the first {plain.MOST_BYTES:,} bytes can be read, {unread:,} more are in the file" if unread > 0 else ""
+    words = (
+        f"only the first {plain.MOST_BYTES:,} bytes can be read, {unread:,} more are in the file" if unread > 0 else ""
+    )
     shown, note = window.render(taken, words)
     return ToolResult(shown, note=note)
 
@@ -59,7 +61,8 @@ def _rendered(context: ToolContext, place: Place, fd: int, view: View, first: in
 TOOL = Tool(
     name="read_file",
     description=(
-        "Read a text file. Mail (mbox, Maildir, .eml) and calendars (.ics) are shown decoded; raw: true shows them as they stand."
+        "Read a text file. Mail (mbox, Maildir, .eml) and calendars (.ics) are shown decoded; "
+        "raw: true shows them as they stand."
     ),
     schema={
         "type": "object",

@@ -21,7 +21,7 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
 
 
 def schema_text(names: Iterable[str]) -> str:
-    """The canonical JSON array of these tools, sorted by name. An unknown name is a KeyError: a profile is checked at the start."""
+    """The canonical JSON array of these tools, sorted by name. An unknown name is a KeyError: profiles are checked."""
     chosen = [TOOLS[name] for name in sorted(set(names))]
     return canonical.dump(
         [{"name": tool.name, "description": tool.description, "input_schema": tool.schema} for tool in chosen]

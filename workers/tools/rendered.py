@@ -1,4 +1,4 @@
-"""The text of a view, piece by piece. All but the plain view parse foreign input, so this runs in a child process only."""
+"""The text of a view, piece by piece. All but the plain one parse foreign input: this runs in a child process only."""
 
 from __future__ import annotations
 

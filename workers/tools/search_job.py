@@ -121,10 +121,8 @@ def _search_file(state: _Search, fd: int, parts: tuple[str, ...], under: str) ->
 
 def _search_text(state: _Search, source: Iterator[bytes], parts: tuple[str, ...], under: str) -> None:
     path = under + shown.name(parts)
-    here = 0
-    for number, line in _matches(state, source):
-        here += 1
-        if here > _MOST_IN_FILE:
+    for here, (number, line) in enumerate(_matches(state, source)):
+        if here >= _MOST_IN_FILE:
             state.crowded += 1
             return
         text = f"{path}:{number}: {_cut(line)}"
@@ -198,7 +196,11 @@ def _cut(line: bytes) -> str:
 
 def _told(state: _Search) -> str:
     shown_count = len(state.found)
-    told = [f"{shown_count} matches in {state.with_match} of {state.files} files" if shown_count else f"no match in {state.files} files"]
+    told = [
+        f"{shown_count} matches in {state.with_match} of {state.files} files"
+        if shown_count
+        else f"no match in {state.files} files"
+    ]
     if state.full:
         told.append("more exist: narrow path, glob or pattern")
     if state.crowded:

@@ -1,4 +1,4 @@
-"""Which text a file is read as: as it stands, or as the rendering of its mail or its calendar. Decides; reads nothing."""
+"""Which text a file is read as: as it stands, or its mail or calendar rendered. Decides; reads nothing."""
 
 from __future__ import annotations
 

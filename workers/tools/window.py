@@ -13,7 +13,7 @@ _FOOTER = 300
 
 @dataclass(slots=True)
 class Window:
-    """Lines `first` (from 1) to `first + len(shown) - 1` of `total`; `whole` is false if the text was not read to its end."""
+    """Lines from `first` (counted from 1) of `total`; `whole` is false if the text was not read to its end."""
 
     first: int
     shown: list[str] = field(default_factory=list[str])
@@ -40,7 +40,7 @@ def take(
 
 
 class _Reader:
-    """Counts lines chunk by chunk and keeps those of the window; a line's bytes are kept only up to the room there is."""
+    """Counts lines chunk by chunk and keeps those of the window; of a line only as many bytes as there is room for."""
 
     def __init__(self, window: Window, room: int, most_lines: int) -> None:
         self._window = window

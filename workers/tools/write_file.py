@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 
 from shared.text import clean_text
 from shared.values import Repeat
@@ -25,7 +25,7 @@ _NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def run(context: ToolContext, arguments: Arguments) -> ToolResult:
-    """The file holds exactly the content, its folders made where they were missing. Links are neither followed nor replaced."""
+    """The file holds exactly the content, its folders made where missing. Links are neither followed nor replaced."""
     place = locate_for_writing(context, text(arguments, "path", ""))
     content = clean_text(text(arguments, "content", "")).encode()
     if len(content) > _MOST_BYTES:
@@ -42,7 +42,7 @@ def run(context: ToolContext, arguments: Arguments) -> ToolResult:
 
 def _put(context: ToolContext, parent: int, parts: Sequence[str], content: bytes) -> bool:
     mode = _mode_of_old(parent, parts)
-    # Beside its goal and under a name nobody can guess, so that the rename stays in one folder and nobody else writes to it.
+    # Beside its goal, so that the rename stays in one folder, and under a name that nobody can guess.
     part = f".{secrets.token_hex(8)}.part"
     fd = os.open(part, _NEW_FLAGS, 0o600, dir_fd=parent)
     try:
@@ -62,7 +62,7 @@ def _put(context: ToolContext, parent: int, parts: Sequence[str], content: bytes
 
 
 def _mode_of_old(parent: int, parts: Sequence[str]) -> int | None:
-    """The permissions of the file that is to be replaced, or None if there is none. Raises `ToolRefused` if it is no file."""
+    """The permissions of the file to be replaced, None if there is none. Raises `ToolRefused` if it is no file."""
     try:
         old = os.stat(parts[-1], dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
@@ -74,7 +74,7 @@ def _mode_of_old(parent: int, parts: Sequence[str]) -> int | None:
 
 
 @contextmanager
-def _made_folder(root: int, parts: Sequence[str]) -> Iterator[int]:
+def _made_folder(root: int, parts: Sequence[str]) -> Generator[int]:
     fd = os.dup(root)
     try:
         for index, name in enumerate(parts):
@@ -93,10 +93,8 @@ def _enter(fd: int, name: str) -> int:
     try:
         return os.open(name, beneath.FOLDER_FLAGS, dir_fd=fd)
     except FileNotFoundError:
-        try:
+        with suppress(FileExistsError):  # another made it meanwhile, which is as well
             os.mkdir(name, 0o755, dir_fd=fd)
-        except FileExistsError:  # another made it meanwhile, which is as well
-            pass
         return os.open(name, beneath.FOLDER_FLAGS, dir_fd=fd)
 
 
