@@ -46,7 +46,8 @@ MIXED = PROSE + BASE64 + PROSE + RECORDS + CHINESE
 TEXTS = {
     "prose": PROSE, "german": GERMAN, "russian": RUSSIAN, "chinese": CHINESE, "japanese": JAPANESE, "json": RECORDS,
     "log": LOG,
-    "csv": CSV, "schema": SCHEMA, "base64": BASE64, "hex": HEX, "emoji": EMOJI, "mixed": MIXED, "code": HERE.read_text(encoding="utf-8"),
+    "csv": CSV, "schema": SCHEMA, "base64": BASE64, "hex": HEX, "emoji": EMOJI, "mixed": MIXED,
+    "code": HERE.read_text(encoding="utf-8"),
 }  # fmt: skip
 
 
