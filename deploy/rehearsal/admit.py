@@ -7,6 +7,7 @@ from typing import Any, Final
 import orjson
 
 from deploy.rehearsal import prefix as prefixes
+from deploy.rehearsal import seen
 from deploy.rehearsal.checks import limits, marks, pairing, reasoning, shape
 from deploy.rehearsal.errors import Refused
 from deploy.rehearsal.http import HttpRequest
@@ -81,22 +82,23 @@ def admit(http: HttpRequest, parsed: Any, key: str, windows: dict[str, int], cou
     betas = frozenset(http.headers.get("anthropic-beta", "").replace(" ", "").split(","))
     request = shape.check(parsed)
     model = model_of(request)
+    messages = [seen.know(index, message) for index, message in enumerate(request["messages"])]
     if not counting:
-        limits.check(request, model, version)
-    messages: list[Json] = request["messages"]
+        limits.check(request, messages, model, version)
     pairing.check(messages, model)
-    automatic = marks.check(request)
-    skip = reasoning.left_out(messages, model)
-    prefix = prefixes.build(http.body, request, model, automatic)
-    dropped = reasoning.check(request, prefix, model, betas) | skip
+    pairing.check_end(request["messages"][-1], model)
+    automatic = marks.check(request, messages)
+    prefix = prefixes.build(http.body, request, messages, model, automatic)
+    dropped = reasoning.check(request, messages, prefix, model, betas) | reasoning.left_out(messages, model)
     if dropped:
-        prefix = prefixes.build(http.body, request, model, automatic, dropped)
+        prefix = prefixes.build(http.body, request, messages, model, automatic, dropped)
     if not counting:
         limits.check_window(prefix.total, windows.get(model.name, model.context))
-    return Admitted(request, model, prefix, _contexts(request, model, key))
+    has_image = any(message.has_image for message in messages)
+    return Admitted(request, model, prefix, _contexts(request, model, key, has_image))
 
 
-def _contexts(request: Json, model: Model, key: str) -> tuple[bytes, bytes, bytes]:
+def _contexts(request: Json, model: Model, key: str, has_image: bool) -> tuple[bytes, bytes, bytes]:
     """An explicit default counts like an omitted parameter."""
     root = f"{model.name}\0{key}".encode()
     system = root + orjson.dumps([request.get("speed")])
@@ -110,7 +112,7 @@ def _contexts(request: Json, model: Model, key: str) -> tuple[bytes, bytes, byte
             choice.get("type"),
             choice.get("name"),
             bool(choice.get("disable_parallel_tool_use")),
-            _holds_image(request),
+            has_image,
             thinking and [thinking["type"], thinking.get("budget_tokens")],
             effort,
         ]
@@ -120,12 +122,3 @@ def _contexts(request: Json, model: Model, key: str) -> tuple[bytes, bytes, byte
 
 def _hash(context: bytes) -> bytes:
     return blake2b(context, digest_size=16).digest()
-
-
-def _holds_image(request: Json) -> bool:
-    return any(
-        block["type"] == "image"
-        for message in request["messages"]
-        if message["role"] == "user" and not isinstance(message["content"], str)
-        for block in message["content"]
-    )

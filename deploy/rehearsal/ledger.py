@@ -10,7 +10,7 @@ from deploy.rehearsal.models import NANOS_PER_DOLLAR, Model, Rates
 from deploy.rehearsal.prefix import Prefix
 
 SESSIONS_COMPARED: Final = 5_000
-REMEMBERED: Final = 8
+REMEMBERED: Final = 4
 
 
 @dataclass(slots=True)

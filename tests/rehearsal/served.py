@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +51,7 @@ class Served:
 
 
 @contextmanager
-def serve(cwd: Path | None = None, *arguments: str) -> Iterator[Served]:
+def serve(cwd: Path | None = None, *arguments: str) -> Generator[Served]:
     """A provider on a free port; ended by SIGTERM, and by its exit code known to have ended well."""
     process = subprocess.Popen(
         [sys.executable, "-c", START, *arguments],

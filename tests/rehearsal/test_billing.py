@@ -10,6 +10,7 @@ from deploy.rehearsal.cache import Bill, PromptCache
 from deploy.rehearsal.ledger import cost_nanos
 from deploy.rehearsal.models import MODELS, NANOS_PER_DOLLAR
 from deploy.rehearsal.prefix import Prefix
+from deploy.rehearsal.seen import know
 
 SONNET = MODELS["claude-sonnet-5-5"]
 CONTEXTS = (b"t", b"s", b"m")
@@ -27,7 +28,7 @@ def request(count: int, marks: dict[int, str], texts: dict[int, str] | None = No
             block["cache_control"] = {"type": "ephemeral", "ttl": marks[at]}
         blocks.append(block)
     body: dict[str, Any] = {"model": SONNET.name, "messages": [{"role": "user", "content": blocks}]}
-    return prefixes.build(b"", body, SONNET)
+    return prefixes.build(b"", body, [know(0, body["messages"][0])], SONNET)
 
 
 def call(cache: PromptCache, prefix: Prefix, at: float, begins: bool = True) -> Bill:

@@ -1,24 +1,26 @@
 """Owns what depends on model and version: output limit, window, sampling, reasoning, tool choice, pre-warm."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from deploy.rehearsal.errors import Refused
 from deploy.rehearsal.loose import Json, is_object, object_or_empty
 from deploy.rehearsal.models import Model
+from deploy.rehearsal.seen import Message
 
 NO_SAMPLING_FROM: Final = "2026-10-21"
 SAMPLING: Final = ("temperature", "top_p", "top_k")
 THINKING_TYPES: Final = frozenset(("enabled", "disabled", "adaptive", "between_tools"))
 
 
-def check(request: Json, model: Model, version: str) -> None:
+def check(request: Json, messages: Sequence[Message], model: Model, version: str) -> None:
     """Refused where a parameter is not one that this model, or this version of the interface, takes."""
     _max_tokens(request, model)
     if version >= NO_SAMPLING_FROM:
         for name in SAMPLING:
             if name in request:
                 raise Refused(f"{name}: Extra inputs are not permitted")
-        _document_blocks(request)
+        _citations(messages)
     _thinking(request, model)
     _tool_choice(request, model)
     if request["max_tokens"] == 0:
@@ -46,13 +48,10 @@ def _max_tokens(request: Json, model: Model) -> None:
         )
 
 
-def _document_blocks(request: Json) -> None:
-    for index, message in enumerate(request["messages"]):
-        if message["role"] != "user" or isinstance(message["content"], str):
-            continue
-        for number, block in enumerate(message["content"]):
-            if block["type"] == "text" and block.get("citations"):
-                raise Refused(f"messages.{index}.content.{number}.text.citations: Extra inputs are not permitted")
+def _citations(messages: Sequence[Message]) -> None:
+    for index, message in enumerate(messages):
+        if message.has_citations and message.role == "user":
+            raise Refused(f"messages.{index}.content.0.text.citations: Extra inputs are not permitted")
 
 
 def _thinking(request: Json, model: Model) -> None:

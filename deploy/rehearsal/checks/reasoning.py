@@ -1,5 +1,6 @@
 """Owns the check of signed reasoning against the prefix it now stands behind."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from deploy.rehearsal import signing
@@ -7,54 +8,45 @@ from deploy.rehearsal.errors import Refused
 from deploy.rehearsal.loose import Json, is_object
 from deploy.rehearsal.models import Model
 from deploy.rehearsal.prefix import Prefix
+from deploy.rehearsal.seen import Message
 
 CONTROLS_BETA: Final = "thinking-binding-controls-2026-08-01"
-KINDS: Final = frozenset(("thinking", "redacted_thinking"))
 
 
-def left_out(messages: list[Json], model: Model) -> frozenset[tuple[int, int]]:
+def left_out(messages: Sequence[Message], model: Model) -> frozenset[tuple[int, int]]:
     """Blocks that the service leaves out of the prompt: older models forget reasoning once a person speaks again."""
     if model.keeps_thinking:
         return frozenset()
     spoken = 0
     for index, message in enumerate(messages):
-        if message["role"] == "user" and not _only_results(message["content"]):
+        if message.role == "user" and message.first_other is not None:
             spoken = index
     return frozenset(place for place in _places(messages) if place[0] < spoken)
 
 
-def check(request: Json, prefix: Prefix, model: Model, betas: frozenset[str]) -> frozenset[tuple[int, int]]:
+def check(
+    request: Json, messages: Sequence[Message], prefix: Prefix, model: Model, betas: frozenset[str]
+) -> frozenset[tuple[int, int]]:
     """Blocks to drop because the caller asked for that, or Refused where a block does not belong here."""
-    messages: list[Json] = request["messages"]
     places = _places(messages)
     if not places:
         return frozenset()
     drop = _drops_mismatches(request.get("thinking"), betas)
-    latest = max(index for index, message in enumerate(messages) if message["role"] == "assistant")
+    latest = max(index for index, message in enumerate(messages) if message.role == "assistant")
     gone: set[tuple[int, int]] = set()
     for index, number in places:
-        verdict = _verdict(messages, index, number, prefix)
+        verdict = _verdict(request["messages"], index, number, prefix)
         if verdict == "good" or (verdict == "moved" and not model.bound_thinking):
             continue
         if drop:
             gone.add((index, number))
         else:
-            raise Refused(_message(messages, index, number, verdict, latest))
+            raise Refused(_message(request["messages"], index, number, verdict, latest))
     return frozenset(gone)
 
 
-def _places(messages: list[Json]) -> list[tuple[int, int]]:
-    return [
-        (index, number)
-        for index, message in enumerate(messages)
-        if message["role"] == "assistant" and not isinstance(message["content"], str)
-        for number, block in enumerate(message["content"])
-        if block["type"] in KINDS
-    ]
-
-
-def _only_results(content: Any) -> bool:
-    return not isinstance(content, str) and all(block["type"] == "tool_result" for block in content)
+def _places(messages: Sequence[Message]) -> list[tuple[int, int]]:
+    return [(index, number) for index, message in enumerate(messages) for number in message.reasoning]
 
 
 def _drops_mismatches(thinking: Any, betas: frozenset[str]) -> bool:

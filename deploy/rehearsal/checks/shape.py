@@ -56,13 +56,14 @@ BY_ROLE: Final = {
     "assistant": frozenset(("text", "tool_use", "thinking", "redacted_thinking")),
     "system": frozenset(("text",)),
 }
+TTLS: Final = (None, "5m", "1h")
 MESSAGE_KEYS: Final = frozenset(("role", "content"))
 EXTRA: Final = "Extra inputs are not permitted"
 MISSING: Final = "Field required"
 
 
 def check(request: Any) -> Json:
-    """The request as a dictionary of known shape, or Refused."""
+    """The request as a dictionary of known shape, its messages still unseen; or Refused."""
     if not is_object(request):
         raise Refused("Input should be a valid dictionary")
     body: Json = request
@@ -76,10 +77,10 @@ def check(request: Any) -> Json:
     _metadata(body.get("metadata"))
     _system(body.get("system"))
     _tools(body.get("tools"))
+    if body.get("cache_control") is not None:
+        _control(body["cache_control"], "")
     if not body["messages"]:
         raise Refused("messages: at least one message is required")
-    for index, message in enumerate(body["messages"]):
-        _message(index, message)
     return body
 
 
@@ -143,6 +144,8 @@ def _tools(tools: Any) -> None:
             raise Refused(f"tools.{index}: Input should be a valid dictionary")
         entry: Json = tool
         _need(entry, "name", str, f"tools.{index}.")
+        if entry.get("cache_control") is not None:
+            _control(entry["cache_control"], f"tools.{index}.custom")
         if entry.get("type", "custom") == "custom":
             _need(entry, "input_schema", dict, f"tools.{index}.custom.")
             _schema(entry, index)
@@ -161,7 +164,8 @@ def _schema(tool: Json, index: int) -> None:
         raise Refused(f"tools.{index}: cache_control cannot be set on a tool with defer_loading")
 
 
-def _message(index: int, message: Any) -> None:
+def check_message(index: int, message: Any) -> None:
+    """Refused where one message is not of known shape; its place in the conversation is judged elsewhere."""
     if not is_object(message):
         raise Refused(f"messages.{index}: Input should be a valid dictionary")
     entry: Json = message
@@ -208,8 +212,25 @@ def _block(block: Any, path: str, allowed: frozenset[str]) -> None:
     for name, wanted in REQUIRED[kind]:
         if type(entry.get(name)) is not wanted:
             _need(entry, name, wanted, f"{path}.{kind}.")
+    if entry.get("cache_control") is not None:
+        _control(entry["cache_control"], path)
+        if kind == "text" and not entry["text"]:
+            raise Refused(f"{path}.text: cache_control cannot be set for empty text blocks")
     if kind == "tool_result":
         _result(entry, path)
+
+
+def _control(control: Any, path: str) -> None:
+    """A cache mark's own shape; how many there may be and in which order is judged elsewhere."""
+    if not is_object(control):
+        raise Refused(f"{path}.cache_control: Input should be a valid dictionary")
+    for key in control:
+        if key not in ("type", "ttl"):
+            raise Refused(f"{path}.cache_control.ephemeral.{key}: {EXTRA}")
+    if control.get("type") != "ephemeral":
+        raise Refused(f"{path}.cache_control.type: Input should be 'ephemeral'")
+    if control.get("ttl", "5m") not in TTLS:
+        raise Refused(f"{path}.cache_control.ephemeral.ttl: Input should be '5m' or '1h'")
 
 
 def _result(block: Json, path: str) -> None:
