@@ -136,19 +136,23 @@ def clear(data: Path, sockets: Path) -> None:
     """After this nobody works in the data folder and no file says otherwise. Only for the holder of the home's lock.
 
     Postgres believes a pid file whose number lives, though it may be anybody's by now; so the command line is compared.
-    A number that is dead stays for Postgres to judge: it then looks for a shared memory block still in use.
+    A number that nobody has stays for Postgres to judge: it then looks for a shared memory block still in use.
     """
     pid_file = data / "postmaster.pid"
     pid = _pid_in(pid_file)
-    if pid is not None and processes.is_alive(pid):
-        if processes.folder_of(pid) == data or str(data) in processes.command_line(pid):
+    if pid is not None:
+        if processes.is_alive(pid) and is_ours(pid, data):
             processes.end(pid, STOP)
-        else:
+        if processes.is_counted(pid):  # someone else's by now, or a zombie that nobody collects
             pid_file.unlink(missing_ok=True)
     for orphan in processes.inhabitants(data):
         processes.end(orphan, ((signal.SIGKILL, 5.0),))
     for leftover in sockets.glob(".s.PGSQL.*"):
         leftover.unlink(missing_ok=True)
+
+
+def is_ours(pid: int, data: Path) -> bool:
+    return processes.folder_of(pid) == data or str(data) in processes.command_line(pid)
 
 
 def _pid_in(pid_file: Path) -> int | None:

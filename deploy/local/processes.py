@@ -14,16 +14,23 @@ _PROC = Path("/proc")
 
 def is_alive(pid: int) -> bool:
     """True while the process runs; a zombie has ended, whoever still has to collect it."""
+    if not is_counted(pid):
+        return False
+    try:
+        return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except (OSError, IndexError):
+        return not _PROC.is_dir()
+
+
+def is_counted(pid: int) -> bool:
+    """True while the kernel knows the number at all: a zombie too, which others take for alive."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    try:
-        return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
-    except (OSError, IndexError):
-        return not _PROC.is_dir()
+    return True
 
 
 def command_line(pid: int) -> tuple[str, ...]:
@@ -75,6 +82,7 @@ def end(pid: int, steps: Sequence[tuple[signal.Signals, float]]) -> bool:
     """Signals in order of force, each with its patience; True when the process has ended."""
     for number, patience in steps:
         send(pid, number)
+        send(pid, signal.SIGCONT)  # a frozen process obeys only once it runs again
         if wait_until(lambda: not is_alive(pid), patience):
             return True
     return False

@@ -1,0 +1,1 @@
+"""The embedded servers and their supervisor, on real processes."""

@@ -1,0 +1,46 @@
+"""A small program played by the supervisor's tests. Run as `python played.py EVENTS NAME [HABIT…]`.
+
+It appends `start NAME` and `stop NAME` to EVENTS, prints its ready line and waits. Habits: `deaf` ignores SIGTERM,
+`brief` ends right after it is ready, `refuses` ends with 78, `fails` ends with 3, `parent` leaves a child of its own behind.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+
+def note(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(descriptor, f"{text}\n".encode())
+    os.close(descriptor)
+
+
+def main() -> int:
+    events, name, *habits = sys.argv[1:]
+    note(events, f"start {name}")
+    if "refuses" in habits:
+        sys.stderr.write("NIGHTSHIFT_MODEL: not a model\n")
+        return 78
+    if "fails" in habits:
+        sys.stderr.write("could not write: No space left on device\n")
+        return 3
+    if "deaf" in habits:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    else:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if "parent" in habits:
+        left = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+        note(events, f"child {left.pid}")
+    print(f"played {name} ready", flush=True)
+    if "brief" in habits:
+        return 1
+    try:
+        while True:
+            signal.pause()
+    finally:
+        note(events, f"stop {name}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
