@@ -1,0 +1,1 @@
+"""What the model is told about itself: the system prompt's tiers, warnings, and the instruction of a last call."""
