@@ -12,28 +12,32 @@ from workers.prompt.warnings import Kind
 
 
 @pytest.mark.parametrize(
-    ("kind", "used", "limit", "fact"),
+    ("kind", "percent", "used", "limit", "fact"),
     [
-        ("steps", "63", "90", "63 of 90 steps of this turn are used, 27 are left"),
-        ("money", "0.7", "1", "$0.70 of $1.00 are spent, $0.30 are left"),
-        ("money", "1.2", "1", "$1.20 of $1.00 are spent, $0.00 are left"),
-        ("window", "140000", "200000", "about 70 % of the context window are used, room for some 60000 tokens is left"),
+        ("steps", 70, None, None, "70 % of the steps of this turn are used"),
+        ("steps", 70, "63", "90", "70 % of the steps of this turn are used, 27 steps left"),
+        ("money", 74, "0.74", "1", "74 % of the money for this work are used, $0.26 left"),
+        ("money", 120, "1.2", "1", "120 % of the money for this work are used, $0.00 left"),
+        ("window", 70, "140000", "200000", "70 % of the context window are used, room for some 60000 tokens left"),
     ],
 )
-def test_a_warning_says_what_is_used_and_what_is_left(kind: Kind, used: str, limit: str, fact: str) -> None:
-    line = warnings.line(kind, 70, Decimal(used), Decimal(limit))
-    assert line.startswith(f"[Nightshift: {fact}. Bring the work to its end")
+def test_a_warning_says_what_is_used_and_what_is_left(
+    kind: Kind, percent: int, used: str | None, limit: str | None, fact: str
+) -> None:
+    line = warnings.line(kind, percent, Decimal(used) if used else None, Decimal(limit) if limit else None)
+    assert line.startswith(f"[Nightshift: {fact}. ")
     assert line.endswith("]")
 
 
-def test_at_ninety_per_cent_it_says_to_stop_gathering() -> None:
-    assert "Stop gathering now" in warnings.line("steps", 90, Decimal(81), Decimal(90))
+@pytest.mark.parametrize(("percent", "urgent"), [(70, False), (89, False), (90, True), (101, True)])
+def test_from_ninety_per_cent_on_it_says_to_stop_gathering(percent: int, urgent: bool) -> None:
+    assert ("Stop gathering now" in warnings.line("steps", percent)) is urgent
 
 
 def test_the_system_prompt_explains_the_mark_that_warnings_begin_with() -> None:
     mark = "[Nightshift:"
     assert mark in stable.text("", ["read_file"])
-    assert warnings.line("money", 90, Decimal(1), Decimal(1)).startswith(mark)
+    assert warnings.line("money", 90).startswith(mark)
     assert final.instruction(final.Cause.STEPS).startswith(mark)
 
 

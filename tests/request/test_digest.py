@@ -81,5 +81,6 @@ def test_moving_a_border_between_blocks_or_roles_changes_the_digest() -> None:
     rolling = digest.start()
     assert rolling.extend("user", [b"ab"]).hexdigest != rolling.extend("user", [b"a", b"b"]).hexdigest
     assert rolling.extend("user", [b"a"]).hexdigest != rolling.extend("assistant", [b"a"]).hexdigest
+    assert rolling.extend("user", [b"a", b"b"]).hexdigest != rolling.extend("user", [b"auserb"]).hexdigest
     assert rolling.copy().extend("user", [b"a"]).count == 1
     assert rolling.count == 0
