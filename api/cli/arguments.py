@@ -1,0 +1,162 @@
+"""Owns the words of the command line: every command, its arguments, and what `--help` says."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Protocol
+
+_EXITS = "exit codes: 0 done, 1 failed, 2 wrong use, 3 parked on a person, 4 money"
+_PROCESSES = "api, worker, scheduler, beat, flower, migrate run the processes themselves"
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="nightshift",
+        description="A client of a Nightshift API: NIGHTSHIFT_URL and NIGHTSHIFT_TOKEN, or the local stack's own.",
+        epilog=f"{_PROCESSES}. {_EXITS}.",
+    )
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    _turns(commands)
+    _reading(commands)
+    _jobs(commands)
+    return top
+
+
+class _Group(Protocol):
+    """What `add_subparsers` answers; argparse gives that class no public name."""
+
+    def add_parser(self, name: str, *, help: str, description: str, epilog: str) -> argparse.ArgumentParser: ...  # noqa: A002 - argparse's word
+
+
+def _add(commands: _Group, name: str, help: str, *, json: bool = True) -> argparse.ArgumentParser:  # noqa: A002 - argparse's word
+    made = commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.", epilog=_EXITS)
+    if json:
+        made.add_argument("--json", action="store_true", help="the API's own JSON on stdout")
+    return made
+
+
+def _turns(commands: _Group) -> None:
+    chat = _add(commands, "chat", "talk: text streams, a line typed meanwhile steers, Ctrl-C cancels the turn")
+    chat.add_argument("--session", metavar="S", help="go on in this session")
+    _for_new_session(chat)
+
+    send = _add(commands, "send", "send one message")
+    send.add_argument("text", nargs="?", metavar="TEXT", help="the message; or use --file")
+    send.add_argument("--file", metavar="PATH", help="read the message from a file, '-' is stdin")
+    send.add_argument("--session", metavar="S", help="an existing session (a new one is made otherwise)")
+    send.add_argument("--wait", action="store_true", help="until the turn ends; prints its answer")
+    send.add_argument("--on-busy", choices=("queue", "steer", "reject"), help="what to do while a turn runs")
+    send.add_argument("--cap-usd", metavar="USD", type=dollars, help="most that this turn may cost")
+    send.add_argument("--max-steps", metavar="N", type=positive, help="most steps of this turn")
+    send.add_argument("--idempotency-key", metavar="KEY", help="sent twice under one key, it happens once")
+    send.add_argument("--model", metavar="M", help="model of a new session")
+    send.add_argument("--title", metavar="T", help="title of a new session")
+    send.add_argument("--audience", choices=("private", "team"), help="who may see a new session")
+
+    watch = _add(commands, "watch", "follow a turn's events until it ends; --json gives one event a line")
+    watch.add_argument("turn", metavar="TURN")
+    watch.add_argument("--from", dest="last_id", metavar="ID", help="only what comes after this event id")
+    watch.add_argument("--patience", metavar="S", type=seconds, default=120.0, help="give up after so long without one")
+
+    cancel = _add(commands, "cancel", "cancel a turn")
+    cancel.add_argument("turn", metavar="TURN")
+    steer = _add(commands, "steer", "say something to a turn that is working")
+    steer.add_argument("turn", metavar="TURN")
+    steer.add_argument("text", metavar="TEXT")
+
+
+def _for_new_session(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--model", metavar="M", help="model of the new session")
+    command.add_argument("--title", metavar="T", help="title of the new session")
+    command.add_argument("--audience", choices=("private", "team"), help="who may see the new session")
+    command.add_argument("--cap-usd", metavar="USD", type=dollars, help="most that the new session may cost")
+
+
+def _reading(commands: _Group) -> None:
+    sessions = _add(commands, "sessions", "list sessions, newest first")
+    sessions.add_argument("--limit", metavar="N", type=positive, default=20, help="how many (%(default)s)")
+
+    show = _add(commands, "show", "print a session's transcript and its bill")
+    show.add_argument("session", metavar="SESSION")
+    show.add_argument("--tools", action="store_true", help="with what the tools answered")
+
+    approvals = _add(commands, "approvals", "list what waits for a person's decision")
+    approvals.add_argument("--status", metavar="S", default="pending", help="%(default)s, approved, denied …")
+
+    ledger = _add(commands, "ledger", "money and tokens")
+    ledger.add_argument("--by", choices=("day", "principal", "session", "job", "model", "purpose"), default="day")
+
+    replay = _add(commands, "replay", "print the exact request of a step, rebuilt from the rows", json=False)
+    replay.add_argument("turn", metavar="TURN")
+    replay.add_argument("--step", metavar="N", type=int, help="the last one where it is not given")
+    replay.add_argument("--calls", action="store_true", help="list the turn's calls instead")
+    replay.add_argument("--json", action="store_true", help="with --calls: as JSON (a request is JSON anyway)")
+
+    _add(commands, "doctor", "check every part and name the mend of what fails")
+
+
+def _jobs(commands: _Group) -> None:
+    jobs = _add(commands, "jobs", "list and change cron jobs")
+    actions = jobs.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    add = _add(actions, "add", "make a job")
+    add.add_argument("name", metavar="NAME")
+    _job_fields(add, needed=True)
+    edit = _add(actions, "edit", "change a job")
+    edit.add_argument("job", metavar="JOB")
+    edit.add_argument("--name", metavar="NAME")
+    _job_fields(edit, needed=False)
+    for name, help_ in (
+        ("run", "run a job now"),
+        ("pause", "stop a job from coming due"),
+        ("resume", "let a paused job come due again"),
+        ("remove", "remove a job; its runs stay"),
+        ("runs", "list a job's runs"),
+        ("explain", "tell when a job comes due, in local time and UTC"),
+    ):
+        action = _add(actions, name, help_)
+        action.add_argument("job", metavar="JOB", help="id or name")
+        if name == "run":
+            action.add_argument("--wait", action="store_true", help="until the run ends; prints its answer")
+
+
+def _job_fields(command: argparse.ArgumentParser, *, needed: bool) -> None:
+    command.add_argument("--cron", metavar="EXPR", required=needed, help="five fields, such as '30 6 * * 1-5'")
+    command.add_argument("--zone", metavar="ZONE", help="IANA zone, such as Europe/Berlin")
+    command.add_argument("--prompt", metavar="TEXT", help="the part that is the same each time; @PATH reads a file")
+    command.add_argument("--tail", metavar="TEXT", help="the part that may change from run to run")
+    command.add_argument("--folder", metavar="PATH", help="attached read-only to the workspace")
+    command.add_argument("--workspace", metavar="PATH", help="kept from run to run (default: a fresh one each)")
+    command.add_argument("--model", metavar="M")
+    command.add_argument("--cap-usd", metavar="USD", type=dollars, help="most that one run may cost")
+    command.add_argument("--max-steps", metavar="N", type=positive)
+    command.add_argument("--deadline", dest="deadline_s", metavar="S", type=positive, help="seconds a run may take")
+    command.add_argument("--audience", choices=("private", "team"))
+    command.add_argument("--deliver-session", metavar="S", help="the brief is delivered into this session")
+    command.add_argument("--deliver-file", metavar="PATH", help="the brief is written to this Markdown file")
+
+
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 86_400:
+        raise argparse.ArgumentTypeError("more than 0 and less than a day")
+    return number
+
+
+def dollars(text: str) -> str:
+    """Kept as text: a float would change what the person wrote."""
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        amount = Decimal(text.removeprefix("$"))
+    except InvalidOperation as error:
+        raise argparse.ArgumentTypeError("dollars, such as 0.50") from error
+    if not amount.is_finite() or amount <= 0:
+        raise argparse.ArgumentTypeError("more than 0")
+    return str(amount)

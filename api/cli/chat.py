@@ -1,0 +1,210 @@
+"""Owns `chat`: a line typed while the agent works steers it, and Ctrl-C costs a turn, never the session.
+
+A line read before the turn was accepted cannot mean that turn: it waits and becomes the next one. So a script of
+piped lines is a conversation, whatever the timing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from api.cli import lines, screen, turns
+from api.cli.client import Client
+from api.cli.exits import Exit, Stop
+from api.cli.lines import Ended, Interrupted, Line, NoMoreLines, Progress, Queue, Remark
+from api.cli.live import Live
+
+HELP = "/cancel the turn · /new session · /quit · '//' sends a slash · a line ending in \\ goes on in the next"
+
+
+@dataclass(slots=True)
+class _Chat:
+    client: Client
+    asked: argparse.Namespace
+    session: str | None
+    inbox: Queue = field(default_factory=Queue)
+    waiting: deque[Line] = field(default_factory=deque[Line])
+    live: Live = field(default_factory=Live)
+    turn: str | None = None
+    accepted_at: float = 0.0
+    cancelling: bool = False
+    leaving: bool = False  # when the turn and the waiting lines are through
+    gone: bool = False
+    outcome: Exit = Exit.DONE
+
+
+def chat(client: Client, asked: argparse.Namespace) -> Exit:
+    talk = _Chat(client, asked, asked.session)
+    if talk.session is not None:
+        _greet(talk, client.get(f"/v1/sessions/{talk.session}"))
+    elif _is_person():
+        screen.note(f"a new session begins with your first line · {HELP}")
+    with lines.interrupts(talk.inbox):
+        lines.read_stdin(talk.inbox)
+        _prompt(talk)
+        while not talk.gone:
+            _handle(talk)
+    _part(talk)
+    return Exit.DONE if _is_person() else talk.outcome
+
+
+def _is_person() -> bool:
+    return sys.stdin.isatty()
+
+
+def _handle(talk: _Chat) -> None:
+    happening = talk.inbox.get()
+    match happening:
+        case Line() as line:
+            if talk.turn is not None and line.at <= talk.accepted_at:
+                talk.waiting.append(line)
+            else:
+                _take(talk, line.text)
+        case NoMoreLines():
+            talk.leaving = True
+        case Interrupted():
+            _interrupt(talk)
+        case Progress(turn, seen):
+            if turn == talk.turn:
+                _show(talk, seen)
+        case Remark(text):
+            talk.live.note(text)
+        case Ended(turn, failure):
+            if turn == talk.turn:
+                _ended(talk, failure)
+        case _:
+            assert_never(happening)
+    while talk.turn is None and talk.waiting and not talk.gone:
+        _take(talk, talk.waiting.popleft().text)
+    if talk.leaving and talk.turn is None:
+        talk.gone = True
+
+
+def _show(talk: _Chat, seen: Any) -> None:
+    if talk.asked.json:
+        screen.as_line({"id": seen.event.id, "event": seen.event.kind, "data": seen.event.data})
+    else:
+        talk.live.show(seen)
+
+
+def _take(talk: _Chat, text: str) -> None:
+    """One line of the person: a command, steering, or the next turn."""
+    text = text.strip()
+    try:
+        match text:
+            case "":
+                pass
+            case "/quit" | "/exit":
+                talk.gone = True
+            case "/cancel":
+                _cancel(talk)
+            case "/new" if talk.turn is not None:
+                screen.note("a turn is working: /cancel it first, or wait")
+            case "/new":
+                talk.session = None
+                screen.note("a new session begins with your next line")
+            case "/help":
+                screen.note(HELP)
+            case _ if text.startswith("/") and not text.startswith("//"):
+                screen.note(f"{text.split()[0]} is not a command · {HELP}")
+            case _:
+                _say(talk, text[1:] if text.startswith("//") else text)
+                return
+    except Stop as stop:
+        _failed(talk, stop)
+    _prompt(talk)
+
+
+def _say(talk: _Chat, text: str) -> None:
+    if talk.turn is not None and _steered(talk, talk.turn, text):
+        return
+    if talk.session is None:
+        talk.session = turns.open_session(talk.client, talk.asked, text)
+        screen.note(f"session {talk.session}")
+    accepted = talk.client.post(f"/v1/sessions/{talk.session}/turns", {"input": text, "on_busy": "queue"})
+    _begin(talk, str(accepted["turn"]["id"]))
+
+
+def _begin(talk: _Chat, turn: str) -> None:
+    talk.turn, talk.accepted_at, talk.cancelling = turn, time.monotonic(), False
+    lines.follow(talk.client, turn, talk.inbox)
+
+
+def _steered(talk: _Chat, turn: str, text: str) -> bool:
+    """Whether the turn took it. One that ended a moment ago did not: then it becomes the next turn, queued behind."""
+    try:
+        talk.client.post(f"/v1/turns/{turn}/steer", {"input": text})
+    except Stop as stop:
+        if stop.status != 409:
+            raise
+        return False
+    talk.live.note("» it reads that at its next step")
+    return True
+
+
+def _interrupt(talk: _Chat) -> None:
+    if talk.turn is None or talk.cancelling:
+        talk.gone = True
+    else:
+        _cancel(talk)
+
+
+def _cancel(talk: _Chat) -> None:
+    if talk.turn is None:
+        screen.note("nothing is working")
+        return
+    turn, client, inbox = talk.turn, talk.client, talk.inbox
+    talk.cancelling = True
+    talk.live.note("cancelling; the session stays · Ctrl-C again leaves")
+
+    def ask() -> None:  # in a thread, so that a slow network does not hold up the second Ctrl-C
+        try:
+            client.post(f"/v1/turns/{turn}/cancel")
+        except Stop as stop:
+            if stop.status != 409:  # 409: it ended by itself
+                inbox.put(Remark(screen.failure(stop.code, stop.message)))
+
+    threading.Thread(target=ask, daemon=True, name="cancel").start()
+
+
+def _ended(talk: _Chat, failure: Stop | None) -> None:
+    turn = talk.turn
+    talk.turn = None
+    talk.live.end_line()
+    try:
+        if failure is not None:
+            raise failure
+        row: dict[str, Any] = talk.client.get(f"/v1/turns/{turn}")
+        outcome = turns.conclude(row, tell=not talk.asked.json)
+        talk.outcome = outcome if outcome is not Exit.DONE else talk.outcome
+    except Stop as stop:
+        _failed(talk, stop)
+    _prompt(talk)
+
+
+def _failed(talk: _Chat, stop: Stop) -> None:
+    talk.outcome = stop.exit
+    print(screen.failure(stop.code, stop.message), file=sys.stderr, flush=True)
+
+
+def _greet(talk: _Chat, session: dict[str, Any]) -> None:
+    screen.note(f"{session.get('title') or 'untitled'} · {session.get('model')} · session {talk.session}")
+
+
+def _prompt(talk: _Chat) -> None:
+    if _is_person() and screen.is_rich() and talk.turn is None and not talk.gone:
+        screen.write("> ")
+
+
+def _part(talk: _Chat) -> None:
+    talk.live.end_line()
+    if talk.turn is not None and not talk.cancelling:
+        screen.note(f"the turn goes on without you: nightshift watch {talk.turn}")
+    if talk.session is not None and _is_person():
+        screen.note(f"nightshift chat --session {talk.session} goes on from here")

@@ -1,0 +1,130 @@
+"""Shows a turn while it works: its text as it comes, tools and troubles as one dim line each.
+
+What a terminal has shown cannot be taken back, so void text is marked as such and the right text follows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from api.cli import safe, screen
+from api.cli.events import Seen
+from api.cli.fold import Added, Dropped, Other, Voided
+
+ARGUMENTS_WIDTH = 100
+
+
+class Live:
+    """A screen that keeps its lines whole: notes never begin in the middle of streamed text."""
+
+    def __init__(self, write: Callable[[str], None] = screen.write, note: Callable[[str], None] = screen.note) -> None:
+        self._write_out = write
+        self._note_out = note
+        self._at_start = True
+        self._step: int | None = None
+
+    def show(self, seen: Seen) -> None:
+        match seen.change:
+            case Added(step, text):
+                self._text(step, text)
+            case Voided(_, text):
+                self._void(text)
+            case Other():
+                pass
+            case Dropped():
+                return
+        sentence = describe(seen.event.kind, seen.event.data)
+        if sentence:
+            self.note(sentence)
+
+    def remark(self, seen: Seen) -> None:
+        """What `show` would say beside the text, without the text."""
+        sentence = "" if isinstance(seen.change, Dropped) else describe(seen.event.kind, seen.event.data)
+        if sentence:
+            self.note(sentence)
+
+    def note(self, text: str) -> None:
+        self.end_line()
+        self._note_out(text)
+
+    def end_line(self) -> None:
+        if not self._at_start:
+            self._write_out("\n")
+            self._at_start = True
+
+    def _text(self, step: int, text: str) -> None:
+        if not text:
+            return
+        if self._step is not None and step != self._step:
+            self.end_line()
+        self._step = step
+        self._write_out(text)
+        self._at_start = text.endswith("\n")
+
+    def _void(self, text: str) -> None:
+        if not self._at_start or text:
+            self.note("~ the text above is void; it is written again")
+        if text:
+            self._write_out(text)
+            self._at_start = text.endswith("\n")
+
+
+def describe(kind: str, data: Mapping[str, Any]) -> str:
+    """One line about an event, or nothing where its text says it all."""
+    match kind:
+        case "turn.started" if int(data.get("attempt") or 1) > 1:
+            return f"↻ another worker took over (attempt {data['attempt']})"
+        case "tool.called":
+            return f"→ {call(data)}"
+        case "tool.finished" if data.get("is_error"):
+            return f"✗ {data.get('tool')} failed"
+        case "turn.parked":
+            until = f" until {screen.when(data['wake_at'])}" if data.get("wake_at") else ""
+            return f"‖ parked on {data.get('reason')}{until}"
+        case "turn.woken":
+            return "▶ goes on"
+        case "turn.steered":
+            return f"» {data.get('author') or 'steered'}: {data.get('text')}"
+        case "turn.stalled":
+            return f"… stalled: {data.get('reason')}"
+        case "budget.warning":
+            return f"! {data.get('percent')} % of its {data.get('kind')} is used"
+        case "approval.requested":
+            return f"? {data.get('tool')} waits for a person's approval"
+        case "transcript.repaired":
+            return f"! the transcript was repaired before sending: {data.get('repairs')}"
+        case "prefix.broken":
+            return f"! the prompt's prefix broke at block {data.get('block')}"
+        case _:
+            return ""
+
+
+def call(data: Mapping[str, Any], width: int = ARGUMENTS_WIDTH) -> str:
+    """`tool(name="value", …)`, shortened."""
+    import json
+
+    arguments: Any = data.get("arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except ValueError:
+            return f"{data.get('tool')}({safe.line(arguments, width)})"
+    if not isinstance(arguments, dict):
+        return f"{data.get('tool')}()"
+    inside = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}"
+        for name, value in arguments.items()  # pyright: ignore[reportUnknownVariableType] - JSON
+    )
+    return f"{data.get('tool')}({safe.line(inside, width)})"
+
+
+def to_stderr() -> Live:
+    """For a caller whose stdout belongs to something else."""
+
+    def write(text: str) -> None:
+        sys.stderr.write(safe.text(text))
+        sys.stderr.flush()
+
+    return Live(write=write)

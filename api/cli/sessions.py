@@ -1,0 +1,108 @@
+"""Owns `sessions`, `show` and `approvals`: what a person reads of what happened."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from api.cli import live, pages, safe, screen
+from api.cli.client import Client
+from api.cli.exits import Exit
+
+RESULT_WIDTH = 160
+Block = Mapping[str, Any]
+
+
+def sessions(client: Client, asked: argparse.Namespace) -> Exit:
+    found = list(pages.rows(client, "/v1/sessions", limit=asked.limit))
+    if asked.json:
+        screen.as_json(found)
+        return Exit.DONE
+    rows = [
+        (
+            row["id"],
+            row.get("status") or "idle",
+            screen.money(row.get("cost_usd", row.get("spent_usd"))),
+            screen.when(row.get("created_at")),
+            safe.line(row.get("title") or "", 60),
+        )
+        for row in found
+    ]
+    screen.table(("session", "status", "cost", "begun", "title"), rows, right=("cost",))
+    return Exit.DONE
+
+
+def show(client: Client, asked: argparse.Namespace) -> Exit:
+    session: dict[str, Any] = client.get(f"/v1/sessions/{asked.session}")
+    messages = list(pages.rows(client, f"/v1/sessions/{asked.session}/messages", view="transcript"))
+    if asked.json:
+        screen.as_json({"session": session, "messages": messages})
+        return Exit.DONE
+    cost = screen.money(session.get("cost_usd", session.get("spent_usd")))
+    screen.say(f"{session.get('title') or 'untitled'} · {session.get('model')} · {cost}")
+    screen.say(
+        f"session {session['id']} · {session.get('status') or 'idle'} · {screen.when(session.get('created_at'))}"
+    )
+    for text in transcript(messages, with_results=asked.tools):
+        screen.say(text)
+    return Exit.DONE
+
+
+def transcript(messages: Iterable[Mapping[str, Any]], *, with_results: bool = False) -> Iterable[str]:
+    """Messages as a person reads them: who, when, the text; each tool call with its result folded to a line."""
+    called: dict[str, str] = {}
+    for message in messages:
+        blocks = _blocks(message.get("content"))
+        results = [block for block in blocks if block.get("type") == "tool_result"]
+        if len(results) < len(blocks) or not blocks:
+            yield f"\n{message.get('author') or message.get('role')} · {screen.when(message.get('created_at'))}"
+        for block in blocks:
+            match block.get("type"):
+                case "text":
+                    yield str(block.get("text") or "")
+                case "tool_use" | "tool_call":
+                    name = {"tool": block.get("name"), "arguments": block.get("input", block.get("arguments"))}
+                    called[str(block.get("id"))] = live.call(name)
+                    yield f"  → {live.call(name)}"
+                case "tool_result":
+                    yield _result(block, called, with_results=with_results)
+                case "thinking" | "reasoning" | "redacted_thinking":
+                    continue
+                case kind:
+                    yield f"  [{kind}]"
+
+
+def _result(block: Block, called: Mapping[str, str], *, with_results: bool) -> str:
+    text = "\n".join(str(part.get("text") or f"[{part.get('type')}]") for part in _blocks(block.get("content")))
+    name = called.get(str(block.get("tool_use_id")), "").partition("(")[0]
+    mark = "✗" if block.get("is_error") else "✓"
+    if with_results:
+        return "\n".join((f"  {mark} {name}", *(f"    {line}" for line in text.splitlines())))
+    shown = safe.line(text, RESULT_WIDTH) if block.get("is_error") else f"{len(text):,} characters"
+    return f"  {mark} {name}: {shown}"
+
+
+def _blocks(content: object) -> Sequence[Block]:
+    """Content is a list of blocks, or text that stands for one; rows keep either as JSON text."""
+    if isinstance(content, str):
+        try:
+            content = json.loads(content) if content.lstrip().startswith("[{") else [{"type": "text", "text": content}]
+        except ValueError:
+            return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        return []
+    return [cast("Block", block) for block in cast("list[object]", content) if isinstance(block, dict)]
+
+
+def approvals(client: Client, asked: argparse.Namespace) -> Exit:
+    found = list(pages.rows(client, "/v1/approvals", status=asked.status))
+    if asked.json:
+        screen.as_json(found)
+    elif not found:
+        screen.say(f"nothing is {asked.status}")
+    else:
+        rows = [(row["id"], row.get("tool"), row.get("status"), screen.when(row.get("created_at"))) for row in found]
+        screen.table(("approval", "tool", "status", "asked"), rows)
+    return Exit.DONE

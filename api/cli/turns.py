@@ -1,0 +1,128 @@
+"""Owns `send`, `watch`, `steer` and `cancel`: one turn, from its input to its end."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from api.cli import events, exits, screen
+from api.cli.client import Client
+from api.cli.exits import Exit, Stop
+from api.cli.live import Live, to_stderr
+
+TITLE_WIDTH = 80
+
+
+def send(client: Client, asked: argparse.Namespace) -> Exit:
+    text = _message(asked)
+    key: str | None = asked.idempotency_key
+    session: str = asked.session or open_session(client, asked, text, key=f"{key}:session" if key else None)
+    body = {"input": text, "on_busy": asked.on_busy, "cap_usd": asked.cap_usd, "max_steps": asked.max_steps}
+    accepted: dict[str, Any] = client.post(f"/v1/sessions/{session}/turns", body, key=key)
+    turn: dict[str, Any] = accepted["turn"]
+    if asked.wait:
+        return wait(client, str(turn["id"]), as_json=asked.json)
+    if asked.json:
+        screen.as_json(accepted)
+    else:
+        screen.say(f"turn {turn['id']} in session {session} is {turn['status']}")
+        screen.note(f"nightshift watch {turn['id']}")
+    return Exit.DONE
+
+
+def open_session(client: Client, asked: argparse.Namespace, text: str, *, key: str | None = None) -> str:
+    """A new session with what the command line says of it; its title is the first line of the text."""
+    first = text.strip().partition("\n")[0][:TITLE_WIDTH]
+    body = {"title": asked.title or first or None, "model": asked.model, "audience": asked.audience}
+    if asked.command == "chat":
+        body["cap_usd"] = asked.cap_usd
+    return str(client.post("/v1/sessions", body, key=key)["id"])
+
+
+def _message(asked: argparse.Namespace) -> str:
+    if (asked.text is None) == (asked.file is None):
+        raise Stop("wrong_use", "give the message as TEXT or with --file, one of them", Exit.WRONG_USE)
+    if asked.text is not None:
+        return str(asked.text)
+    try:
+        raw = sys.stdin.buffer.read() if asked.file == "-" else Path(asked.file).read_bytes()
+    except OSError as error:
+        raise Stop("file_unreadable", f"{asked.file}: {error.strerror}", Exit.WRONG_USE) from error
+    return raw.decode("utf-8", "replace")
+
+
+def wait(client: Client, turn: str, *, as_json: bool) -> Exit:
+    """Until the turn ends or waits for a person or money. The answer goes to stdout, the progress to stderr.
+
+    On a terminal the answer streams; elsewhere it is printed once, whole, so that nothing void ever stands in it.
+    """
+    streams = screen.is_rich() and not as_json
+    live = Live() if streams else to_stderr()
+    for seen in events.follow(client, turn, lost=lambda why: live.note(f"… connection lost ({why}); coming back")):
+        if streams:
+            live.show(seen)
+        elif sys.stderr.isatty():
+            live.remark(seen)
+        if seen.event.kind in {"turn.parked", "snapshot"} and _waits_for_someone(client, turn):
+            break
+    live.end_line()
+    row: dict[str, Any] = client.get(f"/v1/turns/{turn}")
+    if as_json:
+        screen.as_json(row)
+    elif row.get("answer") and not streams:
+        screen.say(str(row["answer"]))
+    return conclude(row, tell=not as_json)
+
+
+def _waits_for_someone(client: Client, turn: str) -> bool:
+    row: dict[str, Any] = client.get(f"/v1/turns/{turn}")
+    return row.get("status") == "parked" and exits.of_turn(row) is not None
+
+
+def conclude(row: dict[str, Any], *, tell: bool = True) -> Exit:
+    """The exit code of a turn that ended or waits, and the line that says so."""
+    outcome = exits.of_turn(row)
+    status = str(row.get("status"))
+    if tell and status == "done":
+        screen.note(f"{screen.money(row.get('cost_usd'))} · {screen.tokens(row.get('tokens'))} · turn {row['id']}")
+    elif tell and status == "parked":
+        screen.note(f"turn {row['id']} waits: parked on {row.get('parked_on')} {exits.error_text(row)}")
+    elif tell:
+        code, why = exits.error_code(row) or f"turn_{status}", exits.error_text(row)
+        print(screen.failure(code, why or f"turn {row['id']} is {status}"), file=sys.stderr)
+    return Exit.FAILED if outcome is None else outcome
+
+
+def watch(client: Client, asked: argparse.Namespace) -> Exit:
+    live = Live()
+    for seen in events.follow(
+        client,
+        asked.turn,
+        patience_s=asked.patience,
+        last_id=asked.last_id,
+        lost=lambda why: screen.note(f"… connection lost ({why}); coming back"),
+    ):
+        if asked.json:
+            screen.as_line({"id": seen.event.id, "event": seen.event.kind, "data": seen.event.data})
+        else:
+            live.show(seen)
+    live.end_line()
+    return conclude(client.get(f"/v1/turns/{asked.turn}"), tell=not asked.json)
+
+
+def steer(client: Client, asked: argparse.Namespace) -> Exit:
+    return _told(asked, client.post(f"/v1/turns/{asked.turn}/steer", {"input": asked.text}), "will read it")
+
+
+def cancel(client: Client, asked: argparse.Namespace) -> Exit:
+    return _told(asked, client.post(f"/v1/turns/{asked.turn}/cancel"), "is asked to stop")
+
+
+def _told(asked: argparse.Namespace, answer: object, what: str) -> Exit:
+    if asked.json:
+        screen.as_json(answer)
+    else:
+        screen.say(f"turn {asked.turn} {what}")
+    return Exit.DONE

@@ -1,0 +1,1 @@
+"""The command line against a small HTTP server that follows contract.md."""
