@@ -29,14 +29,14 @@ def broker_url(redis_url: str) -> str:
     if parts.scheme != "unix":
         return redis_url
     query = parse_qs(parts.query)
-    password = query.get("password", [""])[0]
+    password = parts.password or query.get("password", [""])[0]
     host = f":{password}@" if password else ""
     return f"redis+socket://{host}{parts.path}?virtual_host={query.get('db', ['0'])[0]}"
 
 
-def celery_app(redis_url: str, *, connections: int = 10) -> Celery:
-    """The one Celery configuration: JSON, early acks, no results, bounded sockets. `connections` bounds the pool."""
-    app = Celery("nightshift", broker=broker_url(redis_url), set_as_current=False)
+def celery_app(redis_url: str, *, connections: int = 10) -> Any:
+    """The one Celery configuration (untyped, as Celery is): JSON, early acks, no results, bounded sockets. `connections` bounds the pool."""
+    app: Any = Celery("nightshift", broker=broker_url(redis_url), set_as_current=False)
     app.conf.update(
         task_serializer="json",
         accept_content=["json"],
@@ -71,7 +71,7 @@ def celery_app(redis_url: str, *, connections: int = 10) -> Celery:
 class Doorbell:
     """Rings the queue of a class; one a process."""
 
-    def __init__(self, app: Celery) -> None:
+    def __init__(self, app: Any) -> None:
         self._app = app
         self._lock = threading.Lock()
         self._silent_until = 0.0

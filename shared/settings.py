@@ -63,6 +63,8 @@ class Settings(BaseModel):
     read_timeout_s: float = Field(default=60.0, gt=0, le=90)
 
     test_clock: bool = False
+    strict: bool = False
+    """A broken prefix is an error, not only an event: the tests run so."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     pause_at: str = ""
     """Test only: 'point:directory' blocks a worker at a named point until the file directory/go exists."""

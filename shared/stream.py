@@ -67,12 +67,12 @@ return (#ARGV - 3) / 3
 """
 
 
-def append_args(turn: object, events: list[Event]) -> list[str | bytes | int]:
+def append_args(turn: object, events: list[Event]) -> tuple[list[str], list[str | bytes | int]]:
     """Keys and arguments of APPEND for events of one turn and one fence."""
-    args: list[str | bytes | int] = [key(turn), fence_key(turn), events[0].fence, KEEP_S, MAX_EVENTS]
+    args: list[str | bytes | int] = [events[0].fence, KEEP_S, MAX_EVENTS]
     for event in events:
         args += [event.id, event.kind, orjson.dumps(event.data)]
-    return args
+    return [key(turn), fence_key(turn)], args
 
 
 def decode(fields: dict[bytes, bytes]) -> Event | None:

@@ -76,7 +76,7 @@ def _run(url: str, revision: str, *, up: bool) -> str:
             guard.execute("set statement_timeout = 0")
             guard.execute("set lock_timeout = 0")
             guard.execute("select pg_advisory_lock(%s)", (_LOCK,))
-            _set_role(guard)
+            set_role(guard)
             engine = _engine(url)
             with engine.connect() as connection:
                 config = _config()
@@ -97,7 +97,7 @@ def _check_server(connection: psycopg.Connection) -> None:
         raise SchemaMismatch(f"Postgres {version // 10_000} is too old: Nightshift needs 15 or later")
 
 
-def _set_role(connection: psycopg.Connection) -> None:
+def set_role(connection: psycopg.Connection) -> None:
     user, database = connection.info.user, connection.info.dbname
     for name, value in ROLE_SETTINGS.items():
         connection.execute(

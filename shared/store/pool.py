@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -74,7 +74,7 @@ class Database:
         self._pool.close(timeout=2)
 
     @contextmanager
-    def connection(self) -> Iterator[Connection]:
+    def connection(self) -> Generator[Connection]:
         """One connection in autocommit. Raises StoreUnavailable when none is to be had in time."""
         try:
             connection = self._pool.getconn()

@@ -5,17 +5,11 @@ Lock order: the advisory lock, the session row (skipped when locked), the turn r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-from uuid import UUID
-
-from psycopg.rows import DictRow
-
-from shared.store.pool import Connection
-from shared.store.statements import named, one, run
+from shared.store.statements import named
 
 CLAIM_LOCK = 7_231_001
 
+# SKIP LOCKED alone would run 10 where 4 are allowed: this lock is what holds a limit.
 CLAIM_LOCK_TAKE = named("claim_lock_take", "select pg_advisory_xact_lock(%(key)s)")
 
 # A loose index scan over principals with a lateral top-n each (hot-path.md: 2.4 ms at 100,000 queued). Of a session
@@ -72,17 +66,3 @@ from t, s
 """,
     "turns_pkey",
 )
-
-
-def claim_next(connection: Connection, *, holder: UUID, classes: Sequence[str], principal_limit: int) -> DictRow | None:
-    """Take the next turn that may run, or None. One transaction, and the caller's to commit.
-
-    Afterwards the turn is `running` under `holder`, its attempts and its session's fence have risen by one. SKIP LOCKED
-    alone would run 10 where 4 are allowed: the advisory lock is what holds a limit.
-    """
-    run(connection, CLAIM_LOCK_TAKE, {"key": CLAIM_LOCK})
-    picked = one(connection, CLAIM_PICK, {"classes": list(classes), "principal_limit": principal_limit})
-    if picked is None:
-        return None
-    params: dict[str, Any] = {"session": picked["session"], "turn": picked["id"], "holder": holder}
-    return one(connection, CLAIM, params)

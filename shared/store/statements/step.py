@@ -71,7 +71,8 @@ with s as (
     cost_unknown = sessions.cost_unknown or %(unknown)s,
     baseline_estimate = case when %(anchor)s then k.estimate else sessions.baseline_estimate end,
     baseline_billed = case when %(anchor)s then %(billed)s else sessions.baseline_billed end,
-    last_breakpoint_message = case when %(chain)s then k.last_message else sessions.last_breakpoint_message end,
+    last_breakpoint_message = case when %(chain)s then coalesce(%(end_message)s, sessions.last_breakpoint_message)
+      else sessions.last_breakpoint_message end,
     chain_blocks = case when %(chain)s then k.block_count else sessions.chain_blocks end,
     chain_digest = case when %(chain)s then k.digest else sessions.chain_digest end,
     prefix_warm_until = case when %(chain)s then clock_now() + %(warm_s)s * interval '1 second'
@@ -140,7 +141,7 @@ with s as (update sessions set fence = fence where id = %(session)s and fence = 
 update tool_runs set status = %(status)s, result = %(result)s, is_error = %(is_error)s, finished_at = clock_now(),
   fence = s.fence
 from s where tool_runs.turn = %(turn)s and tool_runs.step = %(step)s and tool_runs.ordinal = %(ordinal)s
-  and tool_runs.status = 'started'
+  and tool_runs.status in ('started', %(status)s)
 returning tool_runs.ordinal
 """,
     "tool_runs_pkey",

@@ -1,0 +1,129 @@
+"""A session's transcript as rows, and the exact request of any past call rebuilt from them.
+
+The invariant: what a call sent = project(prefix, messages up to its last, edits up to its last) + its params, marks and
+tail; nothing in memory, no clock and no builder has a part in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from psycopg.rows import class_row, dict_row
+
+from shared.errors import Refused
+from shared.request import blocks, canonical, projection
+from shared.request.assembled import Request
+from shared.request.marked import MarkedRequest, Place, marked_from
+from shared.request.projection import EditRow, MessageRow, Prefix
+from shared.store.pool import Connection
+from shared.values import Purpose
+
+PREFIX = """
+select digest, system_text, stable_length, context_length, tools_text from prefixes where digest = %s
+"""
+MESSAGES = """
+select id, turn::text as turn, step, ordinal, author, role, content, sent, blocks, stable_prefix_len from messages
+where session = %s and id > %s and id <= %s order by id
+"""
+EDITS = """
+select id, kind, first, last, block, text, prefix from edits where session = %s and id <= %s order by id
+"""
+CALL = """
+select id, session, purpose, last_message, last_edit, prefix, params, marks, tail, block_count, digest
+from calls where id = %s
+"""
+NEWEST = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A past call's request: `body` the bytes, `agrees` whether their digest is the one that was stored."""
+
+    body: bytes
+    block_count: int
+    digest: str
+    agrees: bool
+
+
+def load_prefix(connection: Connection, digest: str) -> Prefix:
+    """The stored prefix. Raises Refused `not_found`."""
+    found = connection.cursor(row_factory=class_row(Prefix)).execute(PREFIX, (digest,)).fetchone()
+    if found is None:
+        raise Refused("there is no such prefix", code="not_found", status=404)
+    return found
+
+
+def load_messages(connection: Connection, session: UUID, *, after: int = 0, upto: int = NEWEST) -> list[MessageRow]:
+    """Messages with `after < id <= upto`, in order."""
+    rows = connection.cursor(row_factory=class_row(MessageRow))
+    return rows.execute(MESSAGES, (session, after, upto)).fetchall()
+
+
+def load_edits(connection: Connection, session: UUID, *, upto: int = NEWEST) -> list[EditRow]:
+    """Edits with `id <= upto`, in order."""
+    return connection.cursor(row_factory=class_row(EditRow)).execute(EDITS, (session, upto)).fetchall()
+
+
+def project(
+    connection: Connection,
+    session: UUID,
+    prefix: str,
+    *,
+    last_message: int = NEWEST,
+    last_edit: int = NEWEST,
+    final: bool = False,
+) -> Request:
+    """What the model sees of a session, as far as the rows named; `final` leaves out tools and signed reasoning."""
+    return projection.project(
+        load_prefix(connection, prefix),
+        load_messages(connection, session, upto=last_message),
+        load_edits(connection, session, upto=last_edit),
+        without_reasoning=final,
+        without_tools=final,
+    )
+
+
+def encode_marks(marked: MarkedRequest, provisional: int) -> str:
+    """Marks as stored: a mark on a row that has no id yet (id above `provisional`) is stored by its place from the end."""
+    places = {piece.id: at - len(marked.request.pieces) for at, piece in enumerate(marked.request.pieces)}
+    return canonical.dump(
+        [
+            {
+                "place": one.place,
+                "at": places[one.at] if one.place is Place.MESSAGE and one.at > provisional else one.at,
+                "ttl": one.ttl,
+            }
+            for one in marked.marks
+        ]
+    )
+
+
+def decode_marks(request: Request, marks: str) -> MarkedRequest:
+    """The request marked as `encode_marks` stored it."""
+    entries: list[dict[str, object]] = [blocks.parse(entry) for entry in blocks.split(marks)]
+    for entry in entries:
+        at = entry["at"]
+        if entry["place"] == Place.MESSAGE and isinstance(at, int) and at < 0:
+            entry["at"] = request.pieces[at].id
+    return marked_from(request, canonical.dump(entries))
+
+
+def replay(connection: Connection, call: UUID) -> Replayed:
+    """The exact request of a past call, rebuilt from rows. Raises Refused `not_found`."""
+    row = connection.cursor(row_factory=dict_row).execute(CALL, (call,)).fetchone()
+    if row is None:
+        raise Refused("there is no such call", code="not_found", status=404)
+    request = project(
+        connection,
+        row["session"],
+        row["prefix"],
+        last_message=row["last_message"],
+        last_edit=row["last_edit"],
+        final=row["purpose"] == Purpose.FINAL,
+    )
+    if row["tail"] is not None:
+        request = projection.with_tail(request, blocks.split(row["tail"]))
+    marked = decode_marks(request, row["marks"])
+    agrees = (marked.block_count, marked.digest) == (row["block_count"], row["digest"])
+    return Replayed(marked.body(row["params"]), marked.block_count, marked.digest, agrees)

@@ -1,0 +1,68 @@
+"""Real servers for the whole run, a database of its own for each test, the rehearsal provider over HTTP."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Generator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from deploy.local.servers import Servers, ephemeral
+from shared.store import migrate
+from tests.ground import Rehearsal, rehearsing
+
+for _name in [n for n in os.environ if n.endswith("_API_KEY") or n.startswith("NIGHTSHIFT_")]:
+    del os.environ[_name]  # tests never read a provider key, nor a setting of the person who runs them
+
+
+@pytest.fixture(scope="session")
+def servers() -> Generator[Servers]:
+    home = Path(tempfile.mkdtemp(prefix="ns-"))
+    try:
+        with ephemeral(home) as running:
+            yield running
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def template(servers: Servers) -> str:
+    """A migrated database that others are copied from."""
+    with psycopg.connect(servers.postgres.direct_url, autocommit=True) as connection:
+        connection.execute("create database template_nightshift")
+    migrate.upgrade(_named(servers, "template_nightshift"))
+    return "template_nightshift"
+
+
+@pytest.fixture
+def database_url(servers: Servers, template: str) -> Generator[str]:
+    """A fresh, migrated database."""
+    name = f"t{uuid.uuid4().hex}"
+    with psycopg.connect(servers.postgres.direct_url, autocommit=True) as connection:
+        connection.execute(f"create database {name} template {template}".encode())
+    url = _named(servers, name)
+    with psycopg.connect(url, autocommit=True) as connection:
+        migrate.set_role(connection)
+    yield url
+    with psycopg.connect(servers.postgres.direct_url, autocommit=True) as connection:
+        connection.execute(f"drop database {name} with (force)".encode())
+
+
+@pytest.fixture
+def redis_url(servers: Servers) -> str:
+    return servers.valkey.url
+
+
+@pytest.fixture(scope="session")
+def provider() -> Generator[Rehearsal]:
+    with rehearsing() as running:
+        yield running
+
+
+def _named(servers: Servers, name: str) -> str:
+    return servers.postgres.direct_url.replace("/nightshift?", f"/{name}?")

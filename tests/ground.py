@@ -1,0 +1,179 @@
+"""What tests stand on: the rehearsal provider as a process, a worker's parts in this process, sessions and turns made by hand."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+import psycopg
+from psycopg.rows import dict_row
+
+from shared import doorbell, stream
+from shared.life import Life
+from shared.request import blocks
+from shared.settings import Settings
+from shared.store import intake, principals
+from shared.store.pool import Connection, Database
+from shared.values import OnBusy, PrincipalKind, Role, TurnClass
+from workers.hints import Turns
+from workers.look import Slots, look
+from workers.pause import Pauses
+from workers.ports import Ports
+from workers.providers import wire
+from workers.publish import Publisher
+
+ROOT = Path(__file__).resolve().parents[1]
+CLASSES = tuple(TurnClass)
+
+
+def until(true: Callable[[], Any], seconds: float = 10.0, what: str = "the condition") -> Any:
+    """Poll for a fact of another process; fails with its name. Returns what `true` returned."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = true()
+        if found:
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"{what} did not come true within {seconds} s")
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A running rehearsal provider."""
+
+    url: str
+    pid: int
+
+    def script(self, replies: list[dict[str, Any]], **more: Any) -> None:
+        self._post("script", {"replies": replies, **more})
+
+    def reset(self) -> None:
+        self._post("reset", {})
+
+    def ledger(self, session: UUID | str | None = None) -> list[dict[str, Any]]:
+        params = {"session": str(session)} if session else {}
+        found = httpx.get(f"{self.url}/rehearsal/ledger", params=params, timeout=10).raise_for_status().json()
+        return found["calls"] if isinstance(found, dict) else found
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        return self._post(path, body)
+
+    def _post(self, path: str, body: dict[str, Any]) -> Any:
+        return httpx.post(f"{self.url}/rehearsal/{path}", json=body, timeout=10).raise_for_status().json()
+
+
+@contextlib.contextmanager
+def rehearsing(cwd: Path | None = None) -> Generator[Rehearsal]:
+    """The provider as a process of its own, on a free port."""
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deploy.main", "rehearsal"], stdout=subprocess.PIPE, text=True, env=env, cwd=cwd or ROOT
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert "ready" in line, line
+        yield Rehearsal(line.split()[-1], process.pid)
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@dataclass(slots=True)
+class Ground:
+    """A worker's parts in this process, on real servers."""
+
+    settings: Settings
+    ports: Ports
+    person: UUID
+    home: Path
+    turns: Turns = field(default_factory=Turns)
+
+    @property
+    def database(self) -> Database:
+        return self.ports.database
+
+    def session(self, **more: Any) -> UUID:
+        new = intake.NewSession(
+            self.person,
+            "anthropic",
+            more.pop("model", self.settings.model),
+            str(self.home / "ws" / "{session}"),
+            **more,
+        )
+        return self.database.read(lambda c: intake.create_session(c, new))
+
+    def turn(self, session: UUID, text: str, **more: Any) -> UUID:
+        """Admit a turn as the API would."""
+        on_busy = more.pop("on_busy", OnBusy.QUEUE)
+        new = intake.NewTurn(
+            session, self.person, more.pop("turn_class", TurnClass.INTERACTIVE), blocks.join([blocks.text(text)]),
+            deadline_s=more.pop("deadline_s", 600), max_steps=more.pop("max_steps", 90), **more,
+        )  # fmt: skip
+
+        def work(connection: Connection) -> UUID:
+            with connection.transaction():
+                return intake.admit(connection, new, on_busy=on_busy, queue_bound=100).turn
+
+        return self.database.read(work)
+
+    def look(self, size: int = 8) -> int:
+        """Answer the doorbell once, here."""
+        return look(self.ports, self.turns, Slots(size, CLASSES))
+
+    def rows(self, query: str, *params: Any) -> list[dict[str, Any]]:
+        with psycopg.connect(self.settings.database_url, autocommit=True, row_factory=dict_row) as connection:
+            return connection.execute(query.encode(), params).fetchall()
+
+    def one(self, query: str, *params: Any) -> dict[str, Any]:
+        (row,) = self.rows(query, *params)
+        return row
+
+    def view(self, turn: UUID) -> dict[str, Any]:
+        return self.one("select * from turns where id = %s", turn)
+
+    def events(self, turn: UUID) -> list[stream.Event]:
+        self.ports.publisher.flush()
+        client: Any = stream.connect(self.settings.redis_url)
+        entries = client.xrange(stream.key(turn))
+        return [event for _, fields in entries if (event := stream.decode(fields)) is not None]
+
+    def execute(self, query: str, *params: Any) -> None:
+        with psycopg.connect(self.settings.database_url, autocommit=True) as connection:
+            connection.execute(query.encode(), params)
+
+
+@contextlib.contextmanager
+def ground(database_url: str, redis_url: str, provider_url: str, home: Path, **more: Any) -> Generator[Ground]:
+    """Parts of one worker, alive in `workers`, without a Celery consumer: tests ring by calling `look`."""
+    settings = Settings(
+        home=home, database_url=database_url, redis_url=redis_url, provider_base_url=provider_url, provider_key="test",
+        rehearsal=True, strict=True, **more,
+    )  # fmt: skip
+    life = Life(settings, "worker", settings.slots, settings.classes)
+    assert life.start(10)
+    database = Database(database_url, size=6, wait_s=10, patience_s=30)
+    client = wire.open_client(wire.Provider(base_url=provider_url, api_key="test", kind="anthropic"))
+    publisher = Publisher(stream.connect(redis_url), life.may_act)
+    ports = Ports(
+        settings, database, client, publisher, life, doorbell.Doorbell(doorbell.celery_app(redis_url)),
+        Pauses(settings.pause_at),
+    )  # fmt: skip
+    with database.connection() as connection:
+        person = principals.ensure_principal(connection, "person", PrincipalKind.PERSON, Role.MEMBER)
+    try:
+        yield Ground(settings, ports, person, home)
+    finally:
+        publisher.close()
+        life.stop("test over")
+        wire.close_client(client)
+        database.close()

@@ -1,0 +1,94 @@
+"""What a turn may still spend: steps, money, window. Pure decisions; the database repeats the hard ones.
+
+Sources: economics.md "Caps are hard"; issue "the spine" item 5 (warnings at 70 and 90 %).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+Kind = Literal["steps", "money", "window"]
+THRESHOLDS = (90, 70)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How much of one limit is used; `limit` None or 0 means there is no such limit."""
+
+    kind: Kind
+    used: Decimal
+    limit: Decimal | None
+
+    @property
+    def percent(self) -> int:
+        return int(self.used * 100 / self.limit) if self.limit else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A warning to give now: which limit, and the threshold in per cent that it has passed."""
+
+    use: Use
+    threshold: int
+
+
+def due(uses: tuple[Use, ...], warned: dict[str, int]) -> tuple[Due, ...]:
+    """The warnings that are due and were not given: each threshold once a turn, the higher one alone if both are new."""
+    found: list[Due] = []
+    for use in uses:
+        for threshold in THRESHOLDS:
+            if use.percent >= threshold:
+                if warned.get(use.kind, 0) < threshold:
+                    found.append(Due(use, threshold))
+                break
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    scope: Literal["call", "turn", "session"]
+    cap: Decimal | None
+    spent: Decimal
+    reserved: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Fits:
+    reserve: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    scope: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unpriced:
+    message: str
+
+
+def reserve(worst: Decimal | None, model: str, caps: tuple[Cap, ...]) -> Fits | Over | Unpriced:
+    """What to reserve for a call whose worst case costs `worst` dollars (None = the price is unknown).
+
+    With a cap set and the price unknown the call is refused: an unknown price is never taken for zero.
+    """
+    if worst is None:
+        capped = next((c for c in caps if c.cap is not None), None)
+        if capped is None:
+            return Fits(Decimal(0))
+        return Unpriced(
+            f"the {capped.scope} has a cap of ${capped.cap} and the price of {model} is unknown, so the call was refused: "
+            f"remove the cap or use a model with a known price"
+        )
+    for cap in caps:
+        if cap.cap is not None and cap.spent + cap.reserved + worst > cap.cap:
+            left = max(cap.cap - cap.spent - cap.reserved, Decimal(0))
+            return Over(
+                cap.scope,
+                f"the next call may cost up to ${worst:.4f} and the {cap.scope}'s cap of ${cap.cap} has ${left:.4f} left "
+                f"(${cap.spent:.4f} spent): raise cap_usd of the {cap.scope} to go on",
+            )
+    return Fits(worst)

@@ -1,0 +1,81 @@
+"""From a doorbell to a held turn: claim the next one that may run, and read what its holder must know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from psycopg.rows import DictRow
+
+from shared.errors import LeaseLost
+from shared.store.pool import Connection
+from shared.store.statements import admission, holder, one, run
+from shared.values import Purpose, TurnClass
+from workers.held import Claim, Held, Money
+from workers.pause import Point
+from workers.ports import Ports
+
+
+def claim_next(ports: Ports, classes: Sequence[TurnClass]) -> Held | None:
+    """Claim and load one turn, or None. A claim whose reply was lost is left to the sweep: nobody holds it in memory."""
+    claimed = ports.database.write(lambda c: _claim(c, ports, classes), recover=None)
+    if claimed is None:
+        return None
+    held = ports.database.read(lambda c: one(c, holder.HELD, {"turn": claimed["turn"]}))
+    if held is None:
+        raise LeaseLost
+    return _held(ports, claimed, held)
+
+
+def _claim(connection: Connection, ports: Ports, classes: Sequence[TurnClass]) -> DictRow | None:
+    with connection.transaction():
+        run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
+        limits = {"classes": list(classes), "principal_limit": ports.settings.principal_limit}
+        picked = one(connection, admission.CLAIM_PICK, limits)
+        if picked is None:
+            return None
+        ports.pauses.at(Point.CLAIMING)
+        params = {"session": picked["session"], "turn": picked["id"], "holder": ports.life.boot_id}
+        return one(connection, admission.CLAIM, params)
+
+
+def _held(ports: Ports, claimed: DictRow, row: DictRow) -> Held:
+    claim = Claim(
+        turn=claimed["turn"],
+        session=claimed["session"],
+        fence=claimed["fence"],
+        turn_class=TurnClass(claimed["class"]),
+        holder=ports.life.boot_id,
+        attempts=claimed["attempts"],
+        takeovers=claimed["takeovers"],
+        requested_by=claimed["requested_by"],
+        profile=row["profile"],
+        provider=row["provider"],
+        model=row["model"],
+        workspace=Path(row["workspace"]),
+        folder=Path(row["folder"]) if row["folder"] else None,
+        max_steps=row["max_steps"],
+        turn_cap_usd=row["turn_cap"],
+        session_cap_usd=row["session_cap"],
+        ttl=row["ttl"],
+        session_started=row["session_started"].isoformat(),
+        seconds_left=row["seconds_left"],
+        waited_s=claimed["waited_s"],
+    )
+    return Held(
+        claim=claim,
+        step=row["step"],
+        steps=row["steps"],
+        refunds=row["refunds"],
+        money=Money(row["turn_spent"], row["turn_reserved"], row["session_spent"], row["session_reserved"]),
+        warned=dict(row["warned"]),
+        prefix=row["prefix"],
+        last_edit=row["last_edit"],
+        baseline=(row["baseline_estimate"], row["baseline_billed"]) if row["baseline_billed"] is not None else None,
+        pinned=row["last_breakpoint_message"],
+        chain=(row["chain_blocks"], row["chain_digest"]) if row["chain_blocks"] is not None else None,
+        next_ordinal=row["next_ordinal"],
+        failed_tries=row["failed_tries"],
+        failed_purpose=Purpose(row["failed_purpose"]) if row["failed_purpose"] else None,
+        last_tool=row["last_tool"],
+    )

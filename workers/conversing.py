@@ -1,0 +1,158 @@
+"""One call to the provider: deltas to the stream, and what came of it as a value. Nothing is written to Postgres here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from shared.request import blocks, estimate
+from shared.values import CallStatus, EventKind
+from workers.emit import emit
+from workers.held import Held, Interrupt
+from workers.pause import Point
+from workers.ports import Ports
+from workers.providers import failures, prices, replies, wire
+from workers.providers.failures import Recovery
+from workers.providers.faults import CallCut, CallFailed
+from workers.providers.replies import Partial, Reasoning, Reply, Text, ToolCall, Usage
+from workers.recording import Outcome, Run
+from workers.reserving import Planned
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    recovery: Recovery
+    error: CallFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Stopped by us: cancel, deadline, a drain whose patience is over, or a lost lease."""
+
+    reason: Interrupt
+    partial: Partial
+
+
+def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | Cut:
+    """Send the reserved call and read its stream. Raises nothing of the wire."""
+    ports.pauses.at(Point.BEFORE_CALL)
+    settings = ports.settings
+    cancel = held.calling()
+    try:
+        reply = wire.stream(
+            ports.client,
+            planned.body,
+            sink=_Sink(ports, held),
+            cancel=cancel,
+            timeouts=wire.Timeouts(first_byte_s=settings.first_byte_timeout_s, between_s=settings.read_timeout_s),
+        )
+    except CallCut as cut:
+        return Cut(held.interrupted() or Interrupt.CANCEL, cut.partial)
+    except CallFailed as error:
+        return Failed(failures.classify(error), error)
+    finally:
+        held.called()
+    ports.pauses.at(Point.AFTER_CALL)
+    return Answered(reply)
+
+
+class _Sink:
+    """Deltas to events. Holds the name of nothing else: what is streamed is shown, never stored."""
+
+    def __init__(self, ports: Ports, held: Held) -> None:
+        self._ports = ports
+        self._held = held
+
+    def __call__(self, delta: replies.Delta) -> None:
+        match delta:
+            case replies.TextDelta(text):
+                emit(self._ports, self._held, EventKind.TEXT_DELTA, text=text)
+                self._ports.pauses.at(Point.IN_STREAM)
+            case replies.ReasoningDelta(text):
+                emit(self._ports, self._held, EventKind.REASONING_DELTA, text=text)
+            case replies.ReasoningStarted():
+                emit(self._ports, self._held, EventKind.THINKING_STARTED)
+            case replies.ReasoningStopped():
+                emit(self._ports, self._held, EventKind.THINKING_STOPPED)
+            case replies.ToolPreparing():
+                emit(self._ports, self._held, EventKind.TOOL_PREPARING, tool=delta.name)
+            case _:
+                pass  # the first byte and token are in the reply
+
+
+def content_of(reply: Reply) -> tuple[str | None, str | None]:
+    """(content, reasoning) as stored: the blocks a person reads, and signed reasoning with its place among all blocks.
+
+    Blank text is left out: the provider refuses it when it comes back. None where nothing is left.
+    """
+    kept: list[str] = []
+    sealed: list[tuple[int, str]] = []
+    for block in reply.blocks:
+        place = len(kept) + len(sealed)
+        match block:
+            case Text(text):
+                if text.strip():
+                    kept.append(blocks.text(text))
+            case ToolCall():
+                kept.append(blocks.tool_use(block.id, block.name, block.sent_arguments))
+            case Reasoning():
+                sealed.append((place, block.raw_block_text))
+    if not kept:
+        return None, None
+    return blocks.join(kept), blocks.reasoning(sealed) if sealed else None
+
+
+def bill(held: Held, planned: Planned, usage: Usage | None, now: datetime | None = None) -> Outcome:
+    """A settled call's money. Usage that is missing is unknown, and its reservation is what the caps are charged."""
+    cost = prices.price(held.claim.model, usage, now or datetime.now(UTC))
+    return Outcome(
+        CallStatus.SETTLED,
+        spent=planned.reserve if cost.usd is None else cost.usd,
+        usage=usage,
+        cost=cost.usd,
+        unknown=cost.usd is None,
+        rate_source=cost.source,
+    )
+
+
+def settled(money: Outcome, reply: Reply, content: str | None, reasoning: str | None, runs: Sequence[Run]) -> Outcome:
+    """A whole reply as it will be recorded: the step is done."""
+    return replace(
+        money, content=content, reasoning=reasoning, step_done=True, request_id=reply.request_id,
+        stop_reason=reply.stop_reason, first_token_ms=reply.first_token_ms, runs=runs,
+    )  # fmt: skip
+
+
+def tokens(usage: Usage | None) -> dict[str, int] | None:
+    """Usage in the four buckets that people see; None where the provider told none."""
+    if usage is None:
+        return None
+    return {
+        "input": usage.input, "output": usage.output, "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write_5m + usage.cache_write_1h,
+    }  # fmt: skip
+
+
+def assumed(held: Held, planned: Planned, partial: Partial) -> tuple[Decimal, Decimal | None, str]:
+    """(spent, cost, source) of a call that ended early: the prompt as billed, the output as far as it was seen.
+
+    Where the provider had not begun to answer, nothing was generated and nothing is booked.
+    """
+    if not partial.began:
+        return Decimal(0), Decimal(0), "not begun: nothing is billed"
+    output = estimate.estimate_text(partial.text, held.claim.model) if partial.text else 0
+    seen = partial.usage or Usage(cache_write_5m=planned.prompt_tokens)
+    usage = Usage(
+        seen.input, max(seen.output, output), seen.cache_read, seen.cache_write_5m, seen.cache_write_1h, seen.reasoning
+    )
+    cost = prices.price(held.claim.model, usage, datetime.now(UTC))
+    if cost.usd is None:
+        return planned.reserve, None, cost.source
+    return min(cost.usd, planned.reserve), min(cost.usd, planned.reserve), f"assumed: {cost.source}"

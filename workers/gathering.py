@@ -1,0 +1,89 @@
+"""What goes into the transcript at a boundary: finished tool runs, then whatever waits in the inbox, in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from psycopg.rows import DictRow
+
+from shared.request import blocks
+from shared.store.statements import every, inbox
+from shared.values import InboxKind
+from workers.held import Held
+from workers.outgoing import Finished, Folded, NewMessage
+from workers.ports import Ports
+
+FOLD_LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Messages in the order of their ordinals; `steered` are the texts that a person sent meanwhile."""
+
+    messages: tuple[NewMessage, ...]
+    runs: tuple[Finished, ...]
+    folds: tuple[Folded, ...]
+    steered: tuple[dict[str, Any], ...]
+
+    @property
+    def empty(self) -> bool:
+        return not self.messages
+
+
+NOTHING = Gathered((), (), (), ())
+
+
+def waiting(ports: Ports, held: Held) -> list[DictRow]:
+    """What waits in the inbox for this turn. What arrives after this read is folded at the next boundary."""
+    params = {"session": held.claim.session, "turn": held.claim.turn, "limit": FOLD_LIMIT}
+    return ports.database.read(lambda c: every(c, inbox.WAITING, params))
+
+
+def gather(held: Held, runs: Sequence[Finished], rows: Sequence[DictRow]) -> Gathered:
+    """Pure but for the ordinals, which it only reads."""
+    messages = [
+        NewMessage(
+            run.step,
+            run.ordinal,
+            "tool",
+            "user",
+            blocks.join([blocks.tool_result(run.call_id, run.text, run.is_error)]),
+        )
+        for run in runs
+    ]
+    ordinal = max(held.next_ordinal, *(run.ordinal + 1 for run in runs)) if runs else held.next_ordinal
+    folds: list[Folded] = []
+    steered: list[dict[str, Any]] = []
+    for offset, row in enumerate(rows):
+        at = ordinal + offset
+        messages.append(
+            NewMessage(
+                held.step, at, str(row["author"]), "user", row["payload"], stable_prefix_len=row["stable_prefix_len"]
+            )
+        )
+        folds.append(Folded(row["id"], held.step, at))
+        if row["kind"] == InboxKind.STEER:
+            steered.append({"author": row["author_name"], "text": _text(row["payload"])})
+    return Gathered(tuple(messages), tuple(runs), tuple(folds), tuple(steered))
+
+
+def with_warning(gathered: Gathered, line: str) -> Gathered:
+    """The same, with a line at the end of what was sent of the newest tool result. What a person reads stays as it was."""
+    for index in range(len(gathered.messages) - 1, -1, -1):
+        message = gathered.messages[index]
+        if message.author == "tool":
+            (block,) = blocks.split(message.content)
+            sent = blocks.join([blocks.append_text(block, line)])
+            changed = (*gathered.messages[:index], replace(message, sent=sent), *gathered.messages[index + 1 :])
+            return replace(gathered, messages=changed)
+    return gathered
+
+
+def has_result(gathered: Gathered) -> bool:
+    return any(message.author == "tool" for message in gathered.messages)
+
+
+def _text(payload: str) -> str:
+    return "\n".join(blocks.text_of(block) for block in blocks.split(payload))

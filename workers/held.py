@@ -1,0 +1,147 @@
+"""A turn while this worker holds it: what was claimed, how it may be interrupted, and what memory keeps between steps.
+
+Memory is a cache of rows: dropped at every claim, never a source of what goes to a provider.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from uuid import UUID
+
+from shared.request.assembled import Request
+from shared.values import Purpose, TurnClass
+from workers.providers.sockets import Cancel
+
+
+class Interrupt(StrEnum):
+    """Why a turn must stop where it is; the first one counts, but a lost lease outranks all."""
+
+    CANCEL = "cancel"
+    DEADLINE = "deadline"
+    DRAIN = "drain"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the claim returned, and the session's settings, which no one else changes while the turn runs."""
+
+    turn: UUID
+    session: UUID
+    fence: int
+    turn_class: TurnClass
+    holder: UUID
+    attempts: int
+    takeovers: int
+    requested_by: UUID
+    profile: str
+    provider: str
+    model: str
+    workspace: Path
+    folder: Path | None
+    max_steps: int
+    turn_cap_usd: Decimal | None
+    session_cap_usd: Decimal | None
+    ttl: str
+    session_started: str
+    seconds_left: float
+    waited_s: float
+
+
+@dataclass(slots=True)
+class Money:
+    """Dollars as the rows have them: only this holder moves them while it holds the fence."""
+
+    turn_spent: Decimal
+    turn_reserved: Decimal
+    session_spent: Decimal
+    session_reserved: Decimal
+
+
+@dataclass(slots=True)
+class Held:
+    """One claimed turn. One thread writes for it; others only call `interrupt`."""
+
+    claim: Claim
+    step: int  # committed steps
+    steps: int
+    refunds: int
+    money: Money
+    warned: dict[str, int]
+    prefix: str | None
+    last_edit: int
+    baseline: tuple[int, int] | None  # (estimate, billed)
+    pinned: int | None
+    chain: tuple[int, str] | None
+    next_ordinal: int
+    failed_tries: int
+    failed_purpose: Purpose | None
+    """Of the failed call that this step still has to make again; None where the step begins anew."""
+    request: Request | None = None
+    calls_made: int = 0
+    last_tool: str | None = None
+    deadline: float = 0.0
+    claimed_at: float = field(default_factory=time.monotonic)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _reason: Interrupt | None = None
+    _cancel: Cancel | None = None
+
+    def __post_init__(self) -> None:
+        self.deadline = time.monotonic() + self.claim.seconds_left
+
+    @property
+    def steps_used(self) -> int:
+        return self.steps - self.refunds
+
+    def interrupt(self, reason: Interrupt) -> None:
+        """From any thread: stop at the next point where stopping is safe, and free a blocked call at once."""
+        with self._lock:
+            if self._reason is None or reason is Interrupt.LOST:
+                self._reason = reason
+            cancel = self._cancel
+        self._stop.set()
+        if cancel is not None and reason is not Interrupt.DRAIN:
+            cancel.cancel(reason)
+
+    def cut(self, reason: Interrupt) -> None:
+        """As `interrupt`, and a draining worker whose patience is over cuts the call too."""
+        self.interrupt(reason)
+        with self._lock:
+            cancel = self._cancel
+        if cancel is not None:
+            cancel.cancel(reason)
+
+    def interrupted(self) -> Interrupt | None:
+        """The reason to stop, or None. A deadline is noticed here by the turn's own clock."""
+        with self._lock:
+            if self._reason is None and time.monotonic() >= self.deadline:
+                self._reason = Interrupt.DEADLINE
+            return self._reason
+
+    def must_stop(self) -> bool:
+        """Whether work in hand is to be given up (draining lets the step end)."""
+        return self.interrupted() not in (None, Interrupt.DRAIN)
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, but no longer than the turn may live, and not at all once it is interrupted."""
+        self._stop.wait(max(0.0, min(seconds, self.deadline - time.monotonic())))
+
+    def calling(self) -> Cancel:
+        """The handle of the call about to go out. A reason that came before cancels it at once."""
+        cancel = Cancel()
+        with self._lock:
+            self._cancel = cancel
+            reason = self._reason
+        if reason is not None and reason is not Interrupt.DRAIN:
+            cancel.cancel(reason)
+        return cancel
+
+    def called(self) -> None:
+        with self._lock:
+            self._cancel = None

@@ -1,0 +1,114 @@
+"""How a running turn hears of a cancel: a Redis message as a hint, and one question a second to Postgres, which suffices.
+
+The same question tells which turns were taken away: they stop at once and write nothing more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import redis
+import structlog
+
+from shared.errors import NightshiftError
+from shared.life import Life
+from shared.store.pool import Database
+from shared.store.statements import every, holder
+from shared.stream import HINTS
+from workers.held import Held, Interrupt
+
+ASK_S = 1.0
+log = structlog.get_logger("hints")
+
+
+class Turns:
+    """The turns that this process holds, by id. One lock, no waiting under it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[UUID, Held] = {}
+
+    def add(self, held: Held) -> None:
+        with self._lock:
+            self._held[held.claim.turn] = held
+
+    def remove(self, held: Held) -> None:
+        with self._lock:
+            if self._held.get(held.claim.turn) is held:
+                del self._held[held.claim.turn]
+
+    def get(self, turn: UUID) -> Held | None:
+        with self._lock:
+            return self._held.get(turn)
+
+    def all(self) -> list[Held]:
+        with self._lock:
+            return list(self._held.values())
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+class Hints:
+    """Two threads: one asks Postgres, one listens to Redis. Either may fail for as long as it likes."""
+
+    def __init__(self, turns: Turns, database: Database, life: Life, client: redis.Redis) -> None:
+        self._turns, self._database, self._life, self._client = turns, database, life, client
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._forever, args=(work,), name=f"hints-{name}", daemon=True)
+            for name, work in (("ask", self._ask), ("listen", self._listen))
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def _forever(self, work: Callable[[], None]) -> None:
+        while not self._stop.wait(ASK_S):
+            try:
+                work()
+            except (NightshiftError, redis.RedisError, OSError) as error:
+                log.warning("hints.away", error=type(error).__name__)
+
+    def _ask(self) -> None:
+        """A turn that was claimed after the question was asked is not in the answer and is none of its business."""
+        asked = time.monotonic()
+        before = [held for held in self._turns.all() if held.claimed_at < asked]
+        if not before:
+            return
+        rows = self._database.write(
+            lambda c: every(c, holder.MY_TURNS, {"holder": self._life.boot_id}), recover=None, patience_s=5
+        )
+        answer = {row["id"]: row["cancelled"] for row in rows}
+        for held in before:
+            if held.claim.turn not in answer:
+                if self._turns.get(held.claim.turn) is held:
+                    held.interrupt(Interrupt.LOST)
+            elif answer[held.claim.turn]:
+                held.interrupt(Interrupt.CANCEL)
+
+    def _listen(self) -> None:
+        client: Any = self._client  # redis-py's pubsub is untyped
+        with client.pubsub(ignore_subscribe_messages=True) as channel:
+            channel.subscribe(HINTS)
+            while not self._stop.is_set():
+                message: dict[str, Any] | None = channel.get_message(timeout=1.0)
+                if message and isinstance(message.get("data"), bytes):
+                    self._take(message["data"].decode("utf-8", "replace"))
+
+    def _take(self, hint: str) -> None:
+        kind, _, turn = hint.partition(":")
+        try:
+            held = self._turns.get(UUID(turn))
+        except ValueError:
+            return
+        if held is not None and kind == "cancel":
+            held.interrupt(Interrupt.CANCEL)

@@ -1,0 +1,139 @@
+"""What answers the doorbell: claim and run turns until nothing is left that may run here (late binding)."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import structlog
+
+from shared.errors import LeaseLost, StoreUnavailable
+from shared.values import EventKind, TurnClass
+from workers import claiming, faulting, loop
+from workers.emit import emit
+from workers.held import Held
+from workers.hints import Turns
+from workers.loop import Ended, Parked, Released, TurnOutcome
+from workers.pause import Point
+from workers.ports import Ports
+
+log = structlog.get_logger("turn")
+
+
+@dataclass(slots=True)
+class Slots:
+    """How many turns run here. One slot in eight, at least one where there are two, is kept for `interactive`."""
+
+    size: int
+    classes: tuple[TurnClass, ...]
+    used: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def kept(self) -> int:
+        return max(1, self.size // 8) if self.size > 1 and TurnClass.INTERACTIVE in self.classes else 0
+
+    def take(self) -> tuple[TurnClass, ...]:
+        """Take a slot and say which classes it may serve; nothing where none is free."""
+        with self.lock:
+            if self.used >= self.size:
+                return ()
+            self.used += 1
+            if self.used > self.size - self.kept:
+                return (TurnClass.INTERACTIVE,)
+            return self.classes
+
+    def give_back(self) -> None:
+        with self.lock:
+            self.used -= 1
+
+
+def look(ports: Ports, turns: Turns, slots: Slots) -> int:
+    """Run turns one after another while any may run. Returns how many ran."""
+    ran = 0
+    while ports.life.claims_allowed:
+        classes = slots.take()
+        if not classes:
+            break
+        try:
+            if not _run_next(ports, turns, classes):
+                break
+            ran += 1
+        finally:
+            slots.give_back()
+    return ran
+
+
+def _run_next(ports: Ports, turns: Turns, classes: tuple[TurnClass, ...]) -> bool:
+    try:
+        held = claiming.claim_next(ports, classes)
+    except (StoreUnavailable, LeaseLost) as error:
+        log.warning("turn.claim_failed", code=error.code)
+        return False
+    if held is None:
+        return False
+    turns.add(held)
+    try:
+        _drive(ports, held)
+    finally:
+        turns.remove(held)
+        ports.publisher.forget(held.claim.turn, held.claim.fence)
+    return True
+
+
+def _drive(ports: Ports, held: Held) -> None:
+    claim = held.claim
+    bound = {"turn": str(claim.turn), "session": str(claim.session), "fence": claim.fence}
+    log.info(
+        "turn.started", attempt=claim.attempts, turn_class=claim.turn_class, waited_s=round(claim.waited_s, 3), **bound
+    )
+    emit(ports, held, EventKind.TURN_STARTED, attempt=claim.attempts)
+    if claim.takeovers or claim.attempts > 1:
+        emit(ports, held, EventKind.STEP_RESTARTED, reason="taken_over")
+    try:
+        claim.workspace.mkdir(parents=True, exist_ok=True)
+        outcome = loop.run_turn(ports, held)
+    except LeaseLost:
+        log.warning("turn.lease_lost", **bound)
+        return
+    except Exception as error:  # noqa: BLE001 - a fault of ours must cost this turn alone, and its person must hear of it
+        ending = faulting.end_in_fault(ports, held, error)
+        if ending is None:
+            return
+        outcome = Ended(ending)
+    _announce(ports, held, outcome)
+    ports.pauses.at(Point.FINISHED)
+    log.info("turn.ended", outcome=_name(outcome), steps=held.steps_used, **bound)
+
+
+def _announce(ports: Ports, held: Held, outcome: TurnOutcome) -> None:
+    match outcome:
+        case Ended(ending):
+            error = {"code": ending.error_code, "message": ending.error_text} if ending.error_code else None
+            emit(
+                ports,
+                held,
+                EventKind.TURN_FINISHED,
+                step=held.step,
+                status=ending.status,
+                answer=ending.answer,
+                error=error,
+            )
+        case Parked(reason, wait_s):
+            emit(ports, held, EventKind.TURN_PARKED, reason=reason, wait_s=round(wait_s, 1))
+        case Released():
+            ports.publisher.flush()
+            ports.doorbell.ring(held.claim.turn_class)
+        case _:
+            assert_never(outcome)
+
+
+def _name(outcome: TurnOutcome) -> str:
+    match outcome:
+        case Ended(ending):
+            return ending.status
+        case Parked(reason, _):
+            return f"parked on {reason}"
+        case Released():
+            return "released"

@@ -1,0 +1,219 @@
+"""The agent loop: two commits a step around the outside world. Everything it decides is in the rows before it acts on it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from shared.errors import LeaseLost
+from shared.request import blocks
+from shared.values import CallStatus, EventKind, Purpose, Refund, TurnClass, TurnStatus
+from workers import conversing, gathering, prefixing, recording, reserving, resuming, toolbatch
+from workers.emit import emit
+from workers.held import Held, Interrupt
+from workers.outgoing import Finished
+from workers.pause import Point
+from workers.ports import Ports
+from workers.prompt import final as last_words
+from workers.providers import failures
+from workers.providers.replies import Reply
+from workers.recording import Ending, Outcome
+from workers.reserving import Planned, Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    ending: Ending
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    reason: str
+    wait_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Handed back by a draining worker."""
+
+
+TurnOutcome = Ended | Parked | Released
+
+
+@dataclass(frozen=True, slots=True)
+class _Stepped:
+    """A step is recorded: its results go into the next boundary. `silent`: the model ended without a word."""
+
+    results: tuple[Finished, ...]
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """The call failed and is made again in place."""
+
+
+def run_turn(ports: Ports, held: Held) -> TurnOutcome:
+    """Drive a claimed turn to its outcome. Raises LeaseLost when the right to write is gone."""
+    left = resuming.left_open(ports, held)
+    results = _in_order((*left.results, *toolbatch.run_batch(ports, held, left.runs)))
+    silent = False
+    while True:
+        gathered = gathering.gather(held, results, gathering.waiting(ports, held))
+        stop = held.interrupted()
+        if stop is not None or held.claim.turn_class is TurnClass.CHORE:
+            reserving.commit_rows(ports, held, gathered)
+            outcome = _stopped(ports, held, stop)
+        else:
+            prefixing.ensure(ports, held)
+            outcome = _step(ports, held, gathered, silent=silent)
+        match outcome:
+            case Ended() | Parked() | Released():
+                return outcome
+            case _Stepped(results, silent):
+                pass
+            case _Again():
+                results = ()
+            case None:  # something arrived while the turn was ending: it goes on
+                results, silent = (), False
+            case _:
+                assert_never(outcome)
+
+
+def _step(
+    ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: bool
+) -> TurnOutcome | _Stepped | _Again | None:
+    """Reserve, call, record, run the tools."""
+    planned = _plan(ports, held, gathered, silent=silent)
+    if isinstance(planned, Refusal):
+        reserving.commit_rows(ports, held, gathered)
+        return _end(ports, held, Ending(TurnStatus.FAILED, error_code=planned.code, error_text=planned.message))
+    emit(ports, held, EventKind.STEP_STARTED, purpose=planned.purpose)
+    ports.pauses.at(Point.RESERVED)
+    match conversing.converse(ports, held, planned):
+        case conversing.Answered(reply):
+            return _answered(ports, held, planned, reply)
+        case conversing.Failed() as failed:
+            return _failed(ports, held, planned, failed)
+        case conversing.Cut() as cut:
+            return _cut(ports, held, planned, cut)
+
+
+def _plan(ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: bool) -> Planned | Refusal:
+    """The next call: one that failed is made again as what it was; no words or no budget left asks for the last one."""
+    again = held.failed_purpose is not None
+    if again:
+        final = held.failed_purpose is Purpose.FINAL
+    else:
+        final = (silent and gathered.empty) or held.steps_used >= held.claim.max_steps
+    if not final:
+        return reserving.reserve(ports, held, gathered, again=again)
+    reserving.commit_rows(ports, held, gathered)
+    cause = last_words.Cause.STEPS if held.steps_used >= held.claim.max_steps else last_words.Cause.NO_TEXT
+    tail = last_words.tail(cause)
+    return reserving.reserve(ports, held, gathering.NOTHING, Purpose.FINAL, tail=tail)
+
+
+def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnOutcome | _Stepped | None:
+    content, reasoning = conversing.content_of(reply)
+    runs = recording.runs_of(reply.tool_calls, planned.step) if planned.purpose is Purpose.MAIN else ()
+    bill = conversing.bill(held, planned, reply.usage)
+    outcome = conversing.settled(bill, reply, content, reasoning, runs)
+    ending = _ending(planned, reply) if not runs else None
+    recorded = recording.record(ports, held, planned, outcome, ending)
+    ports.pauses.at(Point.RECORDED)
+    emit(
+        ports, held, EventKind.STEP_FINISHED, step=planned.step, text=reply.text.strip() and reply.text,
+        cost_usd=None if outcome.cost is None else float(outcome.cost), tokens=conversing.tokens(reply.usage),
+    )  # fmt: skip
+    if recorded.cancel_requested:
+        held.interrupt(Interrupt.CANCEL)
+    if ending is not None:
+        return Ended(ending) if recorded.ended else None
+    return _Stepped(toolbatch.run_batch(ports, held, runs), silent=not runs)
+
+
+def _ending(planned: Planned, reply: Reply) -> Ending | None:
+    """How a reply without tool calls ends the turn; None where one more, `final`, call must ask for words."""
+    if reply.text.strip():
+        return Ending(TurnStatus.DONE, answer=reply.text)
+    if reply.refusal is not None or reply.stop_reason == "refusal":
+        text = f"the model declined to answer{f' ({reply.refusal})' if reply.refusal else ''}: put it another way"
+        return Ending(TurnStatus.FAILED, error_code="model_refused", error_text=text)
+    if planned.purpose is Purpose.FINAL:
+        text = "the model ended without an answer, also when asked for a summary: ask again, or try another model"
+        return Ending(TurnStatus.FAILED, error_code="no_answer", error_text=text)
+    return None
+
+
+def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Failed) -> TurnOutcome | _Again | None:
+    """Book the failed call, then wait here, park, or give up."""
+    recovery, error = failed.recovery, failed.error
+    held.failed_tries += 1
+    held.failed_purpose = planned.purpose
+    spent, cost, source = conversing.assumed(held, planned, error.partial)
+    outcome = Outcome(
+        CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
+        unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.message,
+        request_id=error.request_id,
+    )  # fmt: skip
+    move = failures.next_move(recovery, held.failed_tries, random.Random())
+    if isinstance(move, failures.GiveUp):
+        code = "context_overflow" if recovery.overflow else recovery.code
+        ending = Ending(TurnStatus.FAILED, error_code=code, error_text=recovery.message)
+        return Ended(ending) if recording.record(ports, held, planned, outcome, ending).ended else None
+    recorded = recording.record(ports, held, planned, outcome)
+    if recorded.cancel_requested:
+        held.interrupt(Interrupt.CANCEL)
+    emit(ports, held, EventKind.STEP_RESTARTED, reason=recovery.code, wait_s=round(move.wait_s, 2))
+    if isinstance(move, failures.ParkBackoff):
+        recording.park(ports, held, "backoff", move.wait_s)
+        return Parked("backoff", move.wait_s)
+    held.wait(move.wait_s)
+    return _Again()
+
+
+def _cut(ports: Ports, held: Held, planned: Planned, cut: conversing.Cut) -> TurnOutcome | None:
+    """Keep the visible text, marked cut; a drained turn starts that step anew elsewhere."""
+    spent, cost, source = conversing.assumed(held, planned, cut.partial)
+    drained = cut.reason is Interrupt.DRAIN
+    text = "" if drained else cut.partial.text
+    outcome = Outcome(
+        CallStatus.CUT, spent, usage=cut.partial.usage, cost=cost, assumed=True, unknown=cost is None,
+        rate_source=source, content=blocks.join([blocks.text(text)]) if text.strip() else None, cut=bool(text.strip()),
+        step_done=bool(text.strip()), error_code=f"cut_{cut.reason}", refund=Refund.LOST_CALL if drained else None,
+    )  # fmt: skip
+    recording.record(ports, held, planned, outcome)
+    return _stopped(ports, held, cut.reason)
+
+
+def _stopped(ports: Ports, held: Held, reason: Interrupt | None) -> TurnOutcome | None:
+    """End or hand back a turn at a boundary, where its transcript is whole."""
+    match reason:
+        case Interrupt.DRAIN:
+            recording.requeue(ports, held)
+            return Released()
+        case Interrupt.CANCEL:
+            return _end(ports, held, Ending(TurnStatus.CANCELLED))
+        case Interrupt.DEADLINE:
+            text = "the turn's time is over: send the rest as a new turn, or give the job a longer deadline"
+            return _end(ports, held, Ending(TurnStatus.FAILED, error_code="deadline_passed", error_text=text))
+        case Interrupt.LOST:
+            raise LeaseLost
+        case None:  # a housekeeping turn has folded what there was
+            return _end(ports, held, Ending(TurnStatus.DONE))
+
+
+def _end(ports: Ports, held: Held, ending: Ending) -> TurnOutcome | None:
+    """End a turn without a call in flight; what arrived meanwhile is folded first, so that nobody's words are lost."""
+    while not recording.finish(ports, held, ending):
+        if ending.status is TurnStatus.DONE and held.claim.turn_class is not TurnClass.CHORE:
+            return None
+        reserving.commit_rows(ports, held, gathering.gather(held, (), gathering.waiting(ports, held)))
+    return Ended(ending)
+
+
+def _in_order(results: Sequence[Finished]) -> tuple[Finished, ...]:
+    return tuple(sorted(results, key=lambda result: result.ordinal))

@@ -1,0 +1,24 @@
+"""What a turn needs of its process: the store, the provider, the stream, the life; made once, shared by all turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shared.doorbell import Doorbell
+from shared.life import Life
+from shared.settings import Settings
+from shared.store.pool import Database
+from workers.pause import Pauses
+from workers.providers.client import Client
+from workers.publish import Publisher
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    settings: Settings
+    database: Database
+    client: Client
+    publisher: Publisher
+    life: Life
+    doorbell: Doorbell
+    pauses: Pauses

@@ -1,0 +1,156 @@
+"""One worker process: the Celery consumer on threads, the process's life, and how both end.
+
+SIGTERM drains: no new claims, each turn ends its step and is handed back; past `drain_s` the calls in flight are cut.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+import psycopg
+import structlog
+from celery import signals as celery_signals
+
+from shared import doorbell, logs, stream
+from shared import settings as settings_module
+from shared.errors import NightshiftError
+from shared.life import Life
+from shared.settings import Settings
+from shared.store import migrate
+from shared.store.pool import Database
+from shared.values import QUEUES, TurnClass
+from workers.held import Interrupt
+from workers.hints import Hints, Turns
+from workers.look import Slots, look
+from workers.pause import Pauses
+from workers.ports import Ports
+from workers.providers import wire
+from workers.publish import Publisher
+
+POOL_SIZE = 10
+log = structlog.get_logger("worker")
+signals: Any = celery_signals  # untyped, as Celery is
+
+
+def main(argv: list[str]) -> int:
+    """`nightshift worker [--slots N]`. 78: a setting is wrong; 1: a part was not there, start me again."""
+    try:
+        settings = settings_module.load()
+        logs.configure(settings.log_level)
+        return _serve(_with_slots(settings, argv))
+    except NightshiftError as error:
+        sys.stderr.write(f"{error.code}: {error.message}\n")
+        return 78 if error.code in {"settings_invalid", "setting_unknown", "schema_mismatch"} else 1
+    except psycopg.OperationalError as error:
+        sys.stderr.write(f"database_unavailable: {migrate.unreachable_text(error)}\n")
+        return 1
+
+
+def _with_slots(settings: Settings, argv: list[str]) -> Settings:
+    if len(argv) == 2 and argv[0] == "--slots":
+        return Settings.model_validate({**settings.model_dump(), "slots": argv[1]})
+    return settings
+
+
+def _serve(settings: Settings) -> int:
+    with psycopg.connect(settings.direct_url, connect_timeout=5) as connection:
+        migrate.check(connection)
+    classes = tuple(TurnClass(name.strip()) for name in settings.classes.split(","))
+    life = Life(settings, "worker", settings.slots, settings.classes)
+    life.start()
+    app = doorbell.celery_app(settings.redis_url, connections=settings.slots + 8)
+    redis_client = stream.connect(settings.redis_url, connections=32)
+    ports = Ports(
+        settings=settings,
+        database=Database(settings.database_url, size=POOL_SIZE, wait_s=30),
+        client=wire.open_client(
+            wire.Provider(
+                base_url=settings.provider_base_url,
+                api_key=settings.provider_key or "none",
+                kind=settings.provider_kind,
+            )
+        ),
+        publisher=Publisher(redis_client, life.may_act),
+        life=life,
+        doorbell=doorbell.Doorbell(app),
+        pauses=Pauses(settings.pause_at),
+    )
+    turns = Turns()
+    hints = Hints(turns, ports.database, life, redis_client)
+    hints.start()
+    _answer_the_doorbell(app, ports, turns, Slots(settings.slots, classes))
+    _drain_on_shutdown(ports, turns)
+    queues = sorted({QUEUES[TurnClass.JOB if c is TurnClass.CHORE else c] for c in classes})
+    try:
+        code = _consume(app, settings, queues, life)
+    finally:
+        hints.stop()
+        ports.publisher.close()
+        life.stop("drained" if life.draining else "consumer ended")
+        ports.database.close()
+    return code
+
+
+def _answer_the_doorbell(app: Any, ports: Ports, turns: Turns, slots: Slots) -> None:
+    @app.task(name=doorbell.LOOK, ignore_result=True)
+    def _answer() -> None:
+        look(ports, turns, slots)
+
+
+def _drain_on_shutdown(ports: Ports, turns: Turns) -> None:
+    def begin(**_: Any) -> None:
+        if ports.life.draining:
+            return
+        ports.life.drain()
+        for held in turns.all():
+            held.interrupt(Interrupt.DRAIN)
+        threading.Thread(target=_cut_late, args=(ports, turns), name="drain", daemon=True).start()
+
+    signals.worker_shutting_down.connect(begin, weak=False)
+
+
+def _cut_late(ports: Ports, turns: Turns) -> None:
+    """A turn claimed in the moment of the signal is told too; past the bound its call is cut."""
+    end = time.monotonic() + ports.settings.drain_s
+    while len(turns) and time.monotonic() < end:
+        for held in turns.all():
+            held.interrupt(Interrupt.DRAIN)
+        time.sleep(0.1)
+    for held in turns.all():
+        held.cut(Interrupt.DRAIN)
+
+
+def _leave_logging_alone(**_: Any) -> None:
+    """That this is connected keeps Celery from configuring the root logger."""
+
+
+def _consume(app: Any, settings: Settings, queues: list[str], life: Life) -> int:
+    """Celery's own worker, in the main thread, so that its signal handlers are the process's."""
+
+    def ready(**_: Any) -> None:
+        sys.stdout.write(f"nightshift worker ready {life.boot_id}\n")
+        sys.stdout.flush()
+
+    signals.worker_ready.connect(ready, weak=False)
+    signals.setup_logging.connect(_leave_logging_alone, weak=False)
+    logging.getLogger("celery").setLevel(logging.WARNING)
+    worker = app.Worker(
+        pool="threads",
+        concurrency=settings.slots,
+        queues=queues,
+        hostname=f"worker-{life.boot_id.hex[:12]}@{os.uname().nodename}",
+        loglevel="WARNING",
+        without_gossip=True,
+        without_mingle=True,
+        quiet=True,
+        task_events=False,
+    )
+    with contextlib.suppress(SystemExit):
+        worker.start()
+    return int(worker.exitcode or 0)

@@ -1,0 +1,254 @@
+"""T1: what the model answered, its bill and its tool runs, in one statement; and the end of the turn in the same transaction.
+
+Lock order: the session row, the turn row. A COMMIT whose reply is lost is not sent again: the call's status, read under the
+session's lock, tells whether it landed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any
+
+from shared.errors import LeaseLost
+from shared.store.pool import Connection
+from shared.store.statements import one, turn_end
+from shared.store.statements import step as statements
+from shared.text import bounded
+from shared.values import CallStatus, Purpose, Refund, Repeat, RunStatus, TurnStatus
+from workers.held import Held
+from workers.pause import Point
+from workers.ports import Ports
+from workers.providers.replies import ToolCall, Usage
+from workers.reserving import Planned
+from workers.tools import registry
+
+RUN_S = 120.0
+"""How long one tool run may take; `may_run_until` tells others until when it may still happen."""
+WARM_S = {"5m": 300.0, "1h": 3600.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A tool run as asked for in T1."""
+
+    step: int
+    ordinal: int
+    call: ToolCall
+    repeat: Repeat
+    status: RunStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a turn ends. `force` ends it though something waits in the inbox: nothing uses it but a cancel."""
+
+    status: TurnStatus
+    answer: str | None = None
+    error_code: str | None = None
+    error_text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one call came to, as it will be recorded. `spent` is what is booked against the caps."""
+
+    status: CallStatus
+    spent: Decimal
+    usage: Usage | None = None
+    cost: Decimal | None = None
+    assumed: bool = False
+    unknown: bool = False
+    rate_source: str | None = None
+    content: str | None = None
+    reasoning: str | None = None
+    cut: bool = False
+    step_done: bool = False
+    refund: Refund | None = None
+    error_code: str | None = None
+    error_text: str | None = None
+    request_id: str | None = None
+    stop_reason: str | None = None
+    first_token_ms: float | None = None
+    runs: Sequence[Run] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """`ended` is False where the turn was to end and something had arrived in its inbox: it goes on."""
+
+    cancel_requested: bool
+    ended: bool
+
+
+def runs_of(calls: Sequence[ToolCall], step: int) -> tuple[Run, ...]:
+    """The runs of a batch. Where all may be repeated they are `started` together; else only the first one is."""
+    repeats = [registry.TOOLS[c.name].repeat if c.name in registry.TOOLS else Repeat.REPEATABLE for c in calls]
+    together = all(repeat is Repeat.REPEATABLE for repeat in repeats)
+    return tuple(
+        Run(step, at + 1, call, repeat, RunStatus.STARTED if together or at == 0 else RunStatus.ASKED)
+        for at, (call, repeat) in enumerate(zip(calls, repeats, strict=True))
+    )
+
+
+def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending: Ending | None = None) -> Recorded:
+    """Commit T1, and the end of the turn with it. Raises LeaseLost."""
+    values = _values(held, planned, outcome)
+
+    def work(connection: Connection) -> Recorded:
+        with connection.transaction():
+            row = one(connection, statements.RECORD, values)
+            if row is None:
+                raise LeaseLost
+            ports.pauses.at(Point.RECORDING)
+            ended = ending is not None and _finish(connection, ports, held, ending)
+        return Recorded(row["cancel_requested_at"] is not None, ended)
+
+    def recover(connection: Connection) -> Recorded | None:
+        fence = one(connection, statements.HOLD, {"session": held.claim.session})
+        row = one(connection, statements.CALL_STATUS, {"call": planned.id})
+        if row is None or fence is None:
+            raise LeaseLost
+        landed = row["status"] != CallStatus.RESERVED
+        if fence["fence"] == held.claim.fence:
+            return Recorded(False, ended=False) if landed else None
+        turn = one(connection, turn_end.LOCK_TURN, {"turn": held.claim.turn})
+        if landed and ending is not None and turn is not None and turn["status"] == ending.status:
+            return Recorded(False, ended=True)  # the fence rose because our own end landed
+        raise LeaseLost
+
+    recorded = ports.database.write(work, recover=recover)
+    _mirror(held, planned, outcome)
+    return recorded
+
+
+def finish(ports: Ports, held: Held, ending: Ending) -> bool:
+    """End a turn that has no call in flight. False where something waits in its inbox. Raises LeaseLost."""
+
+    def work(connection: Connection) -> bool:
+        with connection.transaction():
+            own = {"session": held.claim.session, "fence": held.claim.fence}
+            if one(connection, turn_end.LOCK_OWN, own) is None:
+                raise LeaseLost
+            return _finish(connection, ports, held, ending)
+
+    def recover(connection: Connection) -> bool | None:
+        return True if _ended_by_us(connection, held, ending.status) else None
+
+    return ports.database.write(work, recover=recover)
+
+
+def _finish(connection: Connection, ports: Ports, held: Held, ending: Ending) -> bool:
+    """Lock the turn, then look into the inbox in a later statement: a steer that got there first is not lost."""
+    one(connection, turn_end.LOCK_TURN, {"turn": held.claim.turn})
+    ports.pauses.at(Point.FINISHING)
+    values = {
+        "session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence, "status": ending.status,
+        "answer": ending.answer, "error_code": ending.error_code, "error_text": ending.error_text,
+    }  # fmt: skip
+    if one(connection, turn_end.FINISH, values) is not None:
+        return True
+    fence = one(connection, statements.HOLD, {"session": held.claim.session})
+    if fence is None or fence["fence"] != held.claim.fence:
+        raise LeaseLost
+    return False
+
+
+def park(ports: Ports, held: Held, reason: str, wait_s: float) -> None:
+    """Give the slot back and sleep until a time. Raises LeaseLost."""
+    values = {
+        "session": held.claim.session,
+        "turn": held.claim.turn,
+        "fence": held.claim.fence,
+        "reason": reason,
+        "wait_s": wait_s,
+    }
+
+    def work(connection: Connection) -> bool:
+        with connection.transaction():
+            if one(connection, turn_end.LOCK_OWN, values) is None:
+                raise LeaseLost
+            ports.pauses.at(Point.PARKING)
+            if one(connection, turn_end.PARK, values) is None:
+                raise LeaseLost
+        return True
+
+    ports.database.write(work, recover=lambda c: True if _ended_by_us(c, held, TurnStatus.PARKED) else None)
+
+
+def requeue(ports: Ports, held: Held) -> None:
+    """Draining: hand the turn back as it is. Raises LeaseLost."""
+    values = {"session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence}
+
+    def work(connection: Connection) -> bool:
+        if one(connection, turn_end.REQUEUE, values) is None:
+            raise LeaseLost
+        return True
+
+    ports.database.write(work, recover=lambda c: True if _ended_by_us(c, held, TurnStatus.QUEUED) else None)
+
+
+def _ended_by_us(connection: Connection, held: Held, status: TurnStatus) -> bool:
+    """Whether our own last statement landed. False: it did not, and the fence is still ours. Raises LeaseLost."""
+    fence = one(connection, statements.HOLD, {"session": held.claim.session})
+    if fence is not None and fence["fence"] == held.claim.fence:
+        return False
+    turn = one(connection, turn_end.LOCK_TURN, {"turn": held.claim.turn})
+    if fence is not None and fence["fence"] == held.claim.fence + 1 and turn is not None and turn["status"] == status:
+        return True
+    raise LeaseLost
+
+
+def _values(held: Held, planned: Planned, outcome: Outcome) -> dict[str, Any]:
+    usage = outcome.usage
+    settled = outcome.status is CallStatus.SETTLED
+    chain = settled and planned.purpose is Purpose.MAIN
+    return {
+        "session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence, "holder": held.claim.holder,
+        "call": planned.id, "step": planned.step, "status": outcome.status, "spent": outcome.spent,
+        "unknown": outcome.unknown, "anchor": chain and usage is not None, "billed": usage.prompt if usage else None,
+        "chain": chain, "end_message": planned.end_message, "warm_s": WARM_S[held.claim.ttl],
+        "input": usage.input if usage else None, "output": usage.output if usage else None,
+        "cache_read": usage.cache_read if usage else None,
+        "cache_write_5m": usage.cache_write_5m if usage else None,
+        "cache_write_1h": usage.cache_write_1h if usage else None,
+        "reasoning": usage.reasoning if usage else None, "cost": outcome.cost, "assumed": outcome.assumed,
+        "rate_source": outcome.rate_source, "refund": outcome.refund, "error_code": outcome.error_code,
+        "error_text": bounded(outcome.error_text, 2000) if outcome.error_text else None,
+        "request_id": outcome.request_id, "stop_reason": outcome.stop_reason,
+        "first_token_ms": None if outcome.first_token_ms is None else int(outcome.first_token_ms),
+        "step_done": int(outcome.step_done), "content": outcome.content, "sent": None, "blocks": outcome.reasoning,
+        "cut": outcome.cut, "may_run_s": RUN_S,
+        "r_ordinal": [r.ordinal for r in outcome.runs], "r_call_id": [r.call.id for r in outcome.runs],
+        "r_tool": [r.call.name for r in outcome.runs], "r_arguments": [r.call.arguments_text for r in outcome.runs],
+        "r_digest": [_digest(r.call) for r in outcome.runs], "r_repeat": [r.repeat for r in outcome.runs],
+        "r_status": [r.status for r in outcome.runs],
+    }  # fmt: skip
+
+
+def _digest(call: ToolCall) -> str:
+    """What an approval will be bound to: this tool with exactly these arguments."""
+    return sha256(f"{call.name}\n{call.arguments_text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _mirror(held: Held, planned: Planned, outcome: Outcome) -> None:
+    """Memory follows the rows that were just committed."""
+    money = held.money
+    money.turn_reserved -= planned.reserve
+    money.session_reserved -= planned.reserve
+    money.turn_spent += outcome.spent
+    money.session_spent += outcome.spent
+    if outcome.refund is not None:
+        held.refunds += 1
+    if outcome.status is CallStatus.SETTLED and planned.purpose is Purpose.MAIN:
+        held.pinned = planned.end_message if planned.end_message is not None else held.pinned
+        held.chain = None if held.request is None else (held.request.chain.count, held.request.chain.digest)
+        if outcome.usage is not None:
+            held.baseline = (planned.estimate, outcome.usage.prompt)
+    if outcome.step_done:
+        held.step += 1
+        held.next_ordinal = 1 + len(outcome.runs)
+        held.failed_tries = 0
+        held.failed_purpose = None

@@ -1,0 +1,313 @@
+"""T2 and the first reservation of a turn: what was gathered becomes messages, and the next call is reserved, in one statement.
+
+The body that goes out is projected from the rows as they stand after the commit; that its digest is the reserved one is
+checked each time.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import structlog
+from psycopg.rows import DictRow
+
+from shared.errors import LeaseLost, NightshiftError
+from shared.ids import uuid7
+from shared.request import blocks, cache_plan, digest, estimate, projection
+from shared.request.assembled import Request
+from shared.request.cache_plan import PlanState
+from shared.request.digest import Chain
+from shared.request.marked import MarkedRequest, Ttl
+from shared.store import transcript
+from shared.store.pool import Connection
+from shared.store.statements import one
+from shared.store.statements import step as statements
+from shared.values import EventKind, Purpose
+from workers import budget, prefixing
+from workers.emit import emit
+from workers.gathering import Gathered, has_result, with_warning
+from workers.held import Held
+from workers.outgoing import fold_params, message_params, run_params
+from workers.ports import Ports
+from workers.prompt import warnings
+from workers.providers import params, prices
+from workers.providers.models import limits
+
+PROVISIONAL = 2**61
+COLD_EVERY = 16
+"""One call in so many is checked against rows read afresh: a check of memory against itself is true by construction."""
+log = structlog.get_logger("reserving")
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A reserved call, ready to go out."""
+
+    id: UUID
+    step: int
+    purpose: Purpose
+    body: bytes
+    estimate: int
+    reserve: Decimal
+    end_message: int | None
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why no call could be reserved: the turn ends with this code and sentence."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    gathered: Gathered
+    marked: MarkedRequest
+    estimate: int
+    projected: int
+    max_tokens: int
+    reserve: Decimal
+    warned: dict[str, int]
+
+
+def commit_rows(ports: Ports, held: Held, gathered: Gathered) -> None:
+    """T2 without a call: what was gathered stands in the transcript. Nothing happens where nothing was gathered."""
+    if gathered.empty:
+        return
+    _write(ports, held, gathered, _no_call(), Decimal(0), {}, count=0)
+    _advance(held, gathered)
+
+
+def reserve(
+    ports: Ports,
+    held: Held,
+    gathered: Gathered,
+    purpose: Purpose = Purpose.MAIN,
+    *,
+    again: bool = False,
+    tail: str | None = None,
+) -> Planned | Refusal:
+    """Reserve the next call. `again` marks a repeat of a call that failed, which is no new step; `tail` is the array of
+    blocks that a `final` call ends with, which no row holds."""
+    base = _base(ports, held, purpose)
+    draft = _draft(ports, held, base, gathered, purpose, tail)
+    if isinstance(draft, Refusal):
+        return draft
+    call = uuid7()
+    fields = _call_fields(ports, held, call, purpose, draft, tail)
+    counted = 1 if purpose is Purpose.MAIN and not again else 0
+    written = _write(ports, held, draft.gathered, fields, draft.reserve, draft.warned, count=counted)
+    if isinstance(written, Refusal):
+        return written
+    held.steps += counted
+    held.money.turn_reserved += draft.reserve
+    held.money.session_reserved += draft.reserve
+    held.warned.update(draft.warned)
+    _advance(held, draft.gathered)
+    marked = _from_rows(ports, held, base, purpose, draft, fields["c_marks"], tail)
+    _tell(ports, held, draft)
+    return Planned(
+        call, held.step + 1, purpose, marked.body(fields["c_params"]), draft.estimate, draft.reserve,
+        marked.end_message_id, draft.projected,
+    )  # fmt: skip
+
+
+def _base(ports: Ports, held: Held, purpose: Purpose) -> Request:
+    if purpose is Purpose.FINAL:
+        return prefixing.cold_request(ports, held, final=True)
+    if held.request is None or held.calls_made % COLD_EVERY == 0:
+        held.request = prefixing.cold_request(ports, held)
+        _check_chain(ports, held, held.request)
+    held.calls_made += 1
+    return held.request
+
+
+def _check_chain(ports: Ports, held: Held, request: Request) -> None:
+    """Each request extends the last one of its session, byte for byte: proved from rows, in production too."""
+    if held.chain is None:
+        return
+    count, known = held.chain
+    if digest.at(request, count) != known:
+        log.error("prefix_broken", session=str(held.claim.session), turn=str(held.claim.turn), blocks=count)
+        emit(ports, held, EventKind.PREFIX_BROKEN, block=count)
+        if ports.settings.strict:
+            raise NightshiftError("the request does not extend the last one of its session", code="prefix_broken")
+
+
+def _draft(
+    ports: Ports, held: Held, base: Request, gathered: Gathered, purpose: Purpose, tail: str | None
+) -> _Draft | Refusal:
+    model = held.claim.model
+    known = limits(model)
+    uses = _uses(held, base, gathered, known.window)
+    due = budget.due(uses, held.warned) if has_result(gathered) else ()
+    for one_due in due:
+        limit = one_due.use.limit or Decimal(0)
+        text = warnings.line(one_due.use.kind, one_due.threshold, one_due.use.used, limit)
+        gathered = with_warning(gathered, text)
+    rows = [m.row(PROVISIONAL + at, str(held.claim.turn)) for at, m in enumerate(gathered.messages)]
+    request = projection.extend(base, rows)
+    if tail is not None:
+        request = projection.with_tail(request, blocks.split(tail))
+    counted = estimate.estimate(request, model)
+    projected = estimate.projected(held.baseline[1], held.baseline[0], counted) if held.baseline else counted
+    room = known.window - projected
+    if room < 256:
+        return Refusal(
+            "context_overflow",
+            f"the conversation needs about {projected} tokens and the window of {model} is {known.window}: "
+            f"go on in a new session, or with a model that has a larger window",
+        )
+    max_tokens = max(1, min(ports.settings.max_output_tokens, known.max_output, room))
+    worst = prices.worst(
+        model, projected, max_tokens, at=datetime.now(UTC), ttl="1h" if held.claim.ttl == "1h" else "5m"
+    )
+    decided = budget.reserve(worst, model, _caps(ports, held))
+    match decided:
+        case budget.Unpriced(message):
+            return Refusal("price_unknown", message)
+        case budget.Over(scope, message):
+            return Refusal(f"{scope}_cap_reached", message)
+        case budget.Fits(amount):
+            pass
+    state = PlanState(
+        purpose=purpose, ttl=Ttl.HOUR if held.claim.ttl == "1h" else Ttl.MINUTES, last_breakpoint_message_id=held.pinned
+    )
+    warned = {one_due.use.kind: one_due.threshold for one_due in due}
+    return _Draft(gathered, cache_plan.place(request, state), counted, projected, max_tokens, amount, warned)
+
+
+def _uses(held: Held, base: Request, gathered: Gathered, window: int) -> tuple[budget.Use, ...]:
+    text = "".join(m.content for m in gathered.messages)
+    size = estimate.estimate(base, held.claim.model) + estimate.estimate_text(text, held.claim.model)
+    if held.baseline:
+        size = estimate.projected(held.baseline[1], held.baseline[0], size)
+    cap, spent = held.claim.turn_cap_usd, held.money.turn_spent
+    session_cap = held.claim.session_cap_usd
+    if session_cap is not None and (cap is None or session_cap - held.money.session_spent < cap - spent):
+        cap, spent = session_cap, held.money.session_spent
+    return (
+        budget.Use("steps", Decimal(held.steps_used), Decimal(held.claim.max_steps)),
+        budget.Use("money", spent, cap),
+        budget.Use("window", Decimal(size), Decimal(window)),
+    )
+
+
+def _caps(ports: Ports, held: Held) -> tuple[budget.Cap, ...]:
+    money = held.money
+    return (
+        budget.Cap("call", ports.settings.call_cap_usd, Decimal(0), Decimal(0)),
+        budget.Cap("turn", held.claim.turn_cap_usd, money.turn_spent, money.turn_reserved),
+        budget.Cap("session", held.claim.session_cap_usd, money.session_spent, money.session_reserved),
+    )
+
+
+def _call_fields(
+    ports: Ports, held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: str | None
+) -> dict[str, Any]:
+    head = params.Params(held.claim.model, str(held.claim.session), draft.max_tokens)
+    return {
+        "call": call, "c_step": held.step + 1, "c_purpose": purpose, "c_provider": held.claim.provider,
+        "c_model": held.claim.model, "c_last_message": _last_message(draft.marked.request),
+        "c_params": params.text(head), "c_marks": transcript.encode_marks(draft.marked, PROVISIONAL - 1),
+        "c_tail": tail, "c_blocks": draft.marked.block_count, "c_digest": draft.marked.digest,
+        "c_estimate": draft.estimate, "c_max_tokens": draft.max_tokens,
+    }  # fmt: skip
+
+
+def _last_message(request: Request) -> int:
+    """The newest row of the request that has its real id."""
+    return max((p.id for p in request.pieces if p.id < PROVISIONAL), default=0)
+
+
+def _no_call() -> dict[str, Any]:
+    names = (
+        "call", "c_step", "c_purpose", "c_provider", "c_model", "c_last_message", "c_params", "c_marks", "c_tail",
+        "c_blocks", "c_digest", "c_estimate", "c_max_tokens",
+    )  # fmt: skip
+    return dict.fromkeys(names)
+
+
+def _write(
+    ports: Ports,
+    held: Held,
+    gathered: Gathered,
+    call: dict[str, Any],
+    amount: Decimal,
+    warned: dict[str, int],
+    *,
+    count: int,
+) -> DictRow | Refusal:
+    values: dict[str, Any] = {
+        **message_params(gathered.messages), **run_params(gathered.runs), **fold_params(gathered.folds), **call,
+        "session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence, "holder": held.claim.holder,
+        "reserve": amount, "count_step": count, "warned": json.dumps(warned), "last_tool": held.last_tool,
+    }  # fmt: skip
+
+    def recover(connection: Connection) -> DictRow | None:
+        _hold(connection, held)
+        return _landed(connection, held, gathered, call["call"])
+
+    row = ports.database.write(lambda c: one(c, statements.RESERVE, values), recover=recover)
+    if row is not None:
+        return row
+    fence = ports.database.read(lambda c: one(c, statements.HOLD, {"session": held.claim.session}))
+    if fence is None or fence["fence"] != held.claim.fence:
+        raise LeaseLost
+    return Refusal(
+        "session_cap_reached", "the session's cap was lowered below what the next call may cost: raise it to go on"
+    )
+
+
+def _hold(connection: Connection, held: Held) -> None:
+    row = one(connection, statements.HOLD, {"session": held.claim.session})
+    if row is None or row["fence"] != held.claim.fence:
+        raise LeaseLost
+
+
+def _landed(connection: Connection, held: Held, gathered: Gathered, call: UUID | None) -> DictRow | None:
+    """Whether the statement is there: by its call, or, without one, by its last message."""
+    if call is not None:
+        return one(connection, statements.CALL_STATUS, {"call": call})
+    last = gathered.messages[-1]
+    found = connection.execute(
+        "select 1 from messages where turn = %s and step = %s and ordinal = %s",
+        (held.claim.turn, last.step, last.ordinal),
+    ).fetchone()
+    return {"messages": found[0]} if found else None
+
+
+def _advance(held: Held, gathered: Gathered) -> None:
+    if gathered.messages:
+        held.next_ordinal = max(m.ordinal for m in gathered.messages) + 1
+
+
+def _from_rows(
+    ports: Ports, held: Held, base: Request, purpose: Purpose, draft: _Draft, marks: str, tail: str | None
+) -> MarkedRequest:
+    """The marked request from row values. Raises when it is not the one that was reserved."""
+    session = held.claim.session
+    rows = ports.database.read(lambda c: transcript.load_messages(c, session, after=base.newest))
+    request = projection.extend(base, rows)
+    if purpose is not Purpose.FINAL:
+        held.request = request
+    if tail is not None:
+        request = projection.with_tail(request, blocks.split(tail))
+    marked = transcript.decode_marks(request, marks)
+    if Chain(marked.block_count, marked.digest) != Chain(draft.marked.block_count, draft.marked.digest):
+        raise NightshiftError("the rows do not make the request that was reserved", code="prefix_broken")
+    return marked
+
+
+def _tell(ports: Ports, held: Held, draft: _Draft) -> None:
+    for steer in draft.gathered.steered:
+        emit(ports, held, EventKind.TURN_STEERED, **steer)
+    for kind, percent in draft.warned.items():
+        emit(ports, held, EventKind.BUDGET_WARNING, kind=kind, percent=percent)

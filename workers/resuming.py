@@ -1,0 +1,76 @@
+"""What a crash left open in a turn's last committed step, and the truth about each of its runs.
+
+A repeatable run runs again. A run that may happen only once and was `started` without a result is answered as unknown, with
+the time until which it may still have happened: no side effect happens twice, and the model is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from psycopg.rows import DictRow
+
+from shared.store.statements import every, holder
+from shared.values import Repeat, RunStatus
+from workers.held import Held
+from workers.outgoing import Finished
+from workers.ports import Ports
+from workers.providers.replies import ToolCall
+from workers.recording import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """`results` are known already; `runs` are to be run, in order. Together they answer every open call."""
+
+    results: tuple[Finished, ...]
+    runs: tuple[Run, ...]
+
+
+Next = Literal["run", "known", "unknown"]
+
+
+def next_for(status: RunStatus, repeat: Repeat) -> Next:
+    """What the next holder does with a run found in this state."""
+    match status:
+        case RunStatus.DONE | RunStatus.FAILED | RunStatus.UNKNOWN | RunStatus.DENIED | RunStatus.CANCELLED:
+            return "known"
+        case RunStatus.ASKED | RunStatus.APPROVED:
+            return "run"
+        case RunStatus.STARTED:
+            return "run" if repeat in (Repeat.REPEATABLE, Repeat.KEYED) else "unknown"
+
+
+def unknown_text(until: datetime | None) -> str:
+    """What the model reads of a run whose outcome nobody knows."""
+    when = f"until {until:%H:%M:%S} UTC" if until else "at any time"
+    return (
+        f"outcome unknown: the worker was lost while this ran. It may have happened {when}; check before repeating it."
+    )
+
+
+def left_open(ports: Ports, held: Held) -> Left:
+    """Read what is open of the last committed step; nothing where the turn is fresh."""
+    if held.step == 0:
+        return Left((), ())
+    params = {"turn": held.claim.turn, "step": held.step}
+    rows = ports.database.read(lambda c: every(c, holder.OPEN_RUNS, params))
+    results: list[Finished] = []
+    runs: list[Run] = []
+    for row in rows:
+        match next_for(RunStatus(row["status"]), Repeat(row["repeat"])):
+            case "known":
+                results.append(_finished(row, row["status"], row["result"] or "(no output)", is_error=row["is_error"]))
+            case "unknown":
+                text = unknown_text(row["may_run_until"])
+                results.append(_finished(row, RunStatus.UNKNOWN, text, is_error=True))
+            case "run":
+                call = ToolCall(row["call_id"], row["tool"], row["arguments"])
+                runs.append(Run(row["step"], row["ordinal"], call, Repeat(row["repeat"]), RunStatus(row["status"])))
+    return Left(tuple(results), tuple(runs))
+
+
+def _finished(row: DictRow, status: str, text: str, *, is_error: bool) -> Finished:
+    return Finished(row["step"], row["ordinal"], row["call_id"], row["tool"], status, text, is_error)

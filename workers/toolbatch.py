@@ -1,0 +1,120 @@
+"""One batch of tool runs, in emission order: each call gets exactly one result, whatever happens.
+
+`started` is committed before a run begins (in T1, or here for the later runs of a batch that may not be repeated), and a run
+that may not be repeated commits its own result when it ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from shared.errors import LeaseLost
+from shared.store.pool import Connection
+from shared.store.statements import one
+from shared.store.statements import step as statements
+from shared.text import bounded
+from shared.values import EventKind, Repeat, RunStatus
+from workers.emit import emit
+from workers.held import Held, Interrupt
+from workers.outgoing import Finished
+from workers.pause import Point
+from workers.ports import Ports
+from workers.recording import RUN_S, Run
+from workers.tools import dispatch
+from workers.tools.context import ToolContext, ToolResult
+
+CANCELLED = "cancelled before it ran: the turn was stopped"
+
+
+def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> tuple[Finished, ...]:
+    """The results, one a run. Raises LeaseLost before a run when this worker's lease is over."""
+    together = all(run.repeat is Repeat.REPEATABLE for run in runs)
+    results: list[Finished] = []
+    for run in runs:
+        if held.must_stop():
+            results.append(_finished(run, RunStatus.CANCELLED, ToolResult(CANCELLED, is_error=True)))
+            continue
+        if not together and run.status is RunStatus.ASKED:
+            _start(ports, held, run)
+        results.append(_run(ports, held, run))
+    return tuple(results)
+
+
+def _run(ports: Ports, held: Held, run: Run) -> Finished:
+    emit(
+        ports, held, EventKind.TOOL_CALLED, step=run.step, ordinal=run.ordinal, tool=run.call.name,
+        arguments=bounded(run.call.arguments_text, 2000),
+    )  # fmt: skip
+    held.last_tool = run.call.name
+    ports.pauses.at(Point.BEFORE_TOOL)
+    if not ports.life.may_act():
+        raise LeaseLost("this worker's lease is over: others were told so, and it must not act")
+    result = _perform(held, run)
+    ports.pauses.at(Point.AFTER_TOOL)
+    cancelled = result.is_error and held.interrupted() is Interrupt.CANCEL
+    status = RunStatus.CANCELLED if cancelled else RunStatus.FAILED if result.is_error else RunStatus.DONE
+    finished = _finished(run, status, result)
+    if run.repeat is not Repeat.REPEATABLE:
+        _commit_result(ports, held, finished)
+    emit(
+        ports, held, EventKind.TOOL_FINISHED, step=run.step, ordinal=run.ordinal, tool=run.call.name,
+        is_error=result.is_error, chars=len(result.text), note=result.note,
+    )  # fmt: skip
+    return finished
+
+
+def _perform(held: Held, run: Run) -> ToolResult:
+    if run.call.malformed is not None:
+        return ToolResult(f"the arguments could not be read: {run.call.malformed}", is_error=True)
+    context = ToolContext(
+        session=str(held.claim.session),
+        turn=str(held.claim.turn),
+        step=run.step,
+        ordinal=run.ordinal,
+        workspace=held.claim.workspace,
+        attached=held.claim.folder,
+        cancelled=held.must_stop,
+        deadline=time.monotonic() + RUN_S,
+    )
+    return dispatch.run_one(context, run.call.name, run.call.arguments_text)
+
+
+def _finished(run: Run, status: RunStatus, result: ToolResult) -> Finished:
+    return Finished(run.step, run.ordinal, run.call.id, run.call.name, status, result.text, result.is_error)
+
+
+def _key(held: Held, step: int, ordinal: int) -> dict[str, object]:
+    claim = held.claim
+    return {"session": claim.session, "fence": claim.fence, "turn": claim.turn, "step": step, "ordinal": ordinal}
+
+
+def _start(ports: Ports, held: Held, run: Run) -> None:
+    values = _key(held, run.step, run.ordinal) | {"holder": held.claim.holder, "may_run_s": RUN_S}
+    _fenced(ports, held, lambda c: one(c, statements.START_RUN, values) is not None)
+
+
+def _commit_result(ports: Ports, held: Held, finished: Finished) -> None:
+    values = _key(held, finished.step, finished.ordinal) | {
+        "status": finished.status, "result": finished.text, "is_error": finished.is_error,
+    }  # fmt: skip
+    if finished.status == RunStatus.CANCELLED:
+        return  # T2 writes it with the others
+    _fenced(ports, held, lambda c: one(c, statements.FINISH_RUN, values) is not None)
+
+
+def _fenced(ports: Ports, held: Held, work: Callable[[Connection], bool]) -> None:
+    """Both statements say the same when sent twice, so a lost reply is answered by asking whether the fence is ours."""
+
+    def send(connection: Connection) -> bool:
+        if work(connection):
+            return True
+        raise LeaseLost
+
+    def recover(connection: Connection) -> bool | None:
+        row = one(connection, statements.HOLD, {"session": held.claim.session})
+        if row is None or row["fence"] != held.claim.fence:
+            raise LeaseLost
+        return None
+
+    ports.database.write(send, recover=recover)
