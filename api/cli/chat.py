@@ -122,7 +122,8 @@ def _take(talk: _Chat, text: str) -> None:
 
 
 def _say(talk: _Chat, text: str) -> None:
-    if talk.turn is not None and _steered(talk, talk.turn, text):
+    if talk.turn is not None:
+        _steer(talk, talk.turn, text)
         return
     if talk.session is None:
         talk.session = turns.open_session(talk.client, talk.asked, text)
@@ -136,16 +137,17 @@ def _begin(talk: _Chat, turn: str) -> None:
     lines.follow(talk.client, turn, talk.inbox)
 
 
-def _steered(talk: _Chat, turn: str, text: str) -> bool:
-    """Whether the turn took it. One that ended a moment ago did not: then it becomes the next turn, queued behind."""
+def _steer(talk: _Chat, turn: str, text: str) -> None:
+    """The turn reads it, or, where it ended a moment ago, it becomes the next turn."""
     try:
         talk.client.post(f"/v1/turns/{turn}/steer", {"input": text})
     except Stop as stop:
         if stop.status != 409:
             raise
-        return False
+        escaped = f"/{text}" if text.startswith("/") else text
+        talk.waiting.append(Line(escaped, time.monotonic()))  # the news of its end is on the way to us
+        return
     talk.live.note("» it reads that at its next step")
-    return True
 
 
 def _interrupt(talk: _Chat) -> None:

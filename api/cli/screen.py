@@ -41,6 +41,11 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
+def plain(text: str) -> str:
+    """One harmless line, for what is printed between our own colours."""
+    return safe.line(text)
+
+
 def note(text: str) -> None:
     """About the work rather than of it: to stderr, so that stdout stays what was asked for."""
     flat = safe.line(text)

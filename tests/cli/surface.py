@@ -54,6 +54,10 @@ class Turn:
         self.send("turn.finished", at=(9, fence), status=status, answer=answer, error=error)
 
 
+def _nothing(*_: object) -> None:
+    return
+
+
 class Surface:
     """The server. `turns` and `sessions` are what it knows; `asked` is what it was sent."""
 
@@ -65,9 +69,9 @@ class Surface:
         self.lists: dict[str, list[Row]] = {"jobs": [], "approvals": [], "ledger": []}
         self.runs: list[Row] = []
         self.replies: dict[str, str] = {}
-        self.on_turn: Callable[[Turn], None] = lambda _: None
-        self.on_steer: Callable[[Turn, str], None] = lambda *_: None
-        self.on_cancel: Callable[[Turn], None] = lambda _: None
+        self.on_turn: Callable[[Turn], None] = _nothing
+        self.on_steer: Callable[[Turn, str], None] = _nothing
+        self.on_cancel: Callable[[Turn], None] = _nothing
         self.refusals: list[tuple[int, Row | bytes, dict[str, str]]] = []
         """Answers given instead of the right ones, first come first served."""
         self.happened = threading.Condition()
@@ -157,13 +161,13 @@ def _handler(surface: Surface) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the standard library's word
             pass
 
-        def do_GET(self) -> None:  # noqa: N802 - the standard library's word
+        def do_GET(self) -> None:
             self._handle()
 
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             self._handle()
 
-        def do_PATCH(self) -> None:  # noqa: N802
+        def do_PATCH(self) -> None:
             self._handle()
 
         def _handle(self) -> None:
@@ -213,12 +217,16 @@ def _handler(surface: Surface) -> type[BaseHTTPRequestHandler]:
                 turn.connections.append(last_id)
                 turn.changed.notify_all()
                 left = turn.cut_after.pop(0) if turn.cut_after else -1
+            self._events(turn, last_id, left)
+
+        def _events(self, turn: Turn, last_id: str | None, left: int) -> None:
             ids = [id_ for id_, *_ in turn.events]
             at = ids.index(last_id) + 1 if last_id in ids else 0
             while left != 0:
                 with turn.changed:
-                    if not turn.changed.wait_for(lambda: len(turn.events) > at, 30):
-                        return
+                    while len(turn.events) <= at:
+                        if not turn.changed.wait(30):
+                            return
                     id_, kind, data = turn.events[at]
                 at, left = at + 1, left - 1
                 text = json.dumps(data, ensure_ascii=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +23,7 @@ EVENTS = [
 @given(st.lists(st.integers(0, len(STREAM)), max_size=8))
 def test_events_are_the_same_wherever_the_bytes_are_cut(cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(STREAM)]
-    chunks = [STREAM[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    chunks = [STREAM[a:b] for a, b in pairwise(edges)]
     assert list(parse(lines(chunks))) == EVENTS
 
 
