@@ -101,7 +101,8 @@ class Life:
     def start(self, patience_s: float | None = None) -> bool:
         """True once the lock is held and the row stands; False when `patience_s` is over or `stop` was called first.
 
-        After False it goes on trying, and may be called again. The lock comes before the row: a row without a lock is what a dead process looks like.
+        After False it goes on trying, and may be called again. The lock comes before the row: a row without a lock is
+        what a dead process looks like.
         """
         if not self._begun:
             self._begun = True

@@ -1,0 +1,42 @@
+"""Rings again for what waits: a lost ring, a restarted broker or an expired message costs a second, never a turn."""
+
+from __future__ import annotations
+
+from scheduler.room import Room
+from shared.store.statements import every, liveness, one, schedule
+from shared.values import TurnClass
+
+MOST = 64
+
+
+def plan(waiting: dict[TurnClass, int], free: int, *, truncated: bool) -> list[TurnClass]:
+    """Which classes to ring, in their order of rank: as often as slots are free and sessions wait, each at least once.
+
+    `truncated`: not every queue was seen to its end, so each class is rung once at least; a vain ring costs one look.
+    """
+    left = min(max(free, 0), MOST)
+    rings: list[TurnClass] = []
+    for turn_class in TurnClass:
+        sessions = waiting.get(turn_class, 0)
+        if not sessions and not truncated:
+            continue
+        times = max(1, min(sessions, left))
+        rings += [turn_class] * times
+        left -= times if sessions else 0
+    return rings[:MOST]
+
+
+def ring_waiting(room: Room) -> int:
+    """Ring each class that has a claimable turn. Returns how many rings the broker took."""
+    rows = room.database.read(lambda connection: every(connection, schedule.WAITING_CLASSES, {}))
+    if not rows:
+        return 0
+    free = room.database.read(lambda connection: one(connection, liveness.FREE_SLOTS, {})) or {"free": 0}
+    waiting = {TurnClass(row["class"]): row["sessions"] for row in rows}
+    rung = 0
+    for turn_class in plan(waiting, free["free"], truncated=any(row["truncated"] for row in rows)):
+        if not room.doorbell.ring(turn_class):
+            break
+        rung += 1
+    room.counters["rings"] += rung
+    return rung

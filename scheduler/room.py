@@ -1,0 +1,45 @@
+"""What every chore is given: settings, database, doorbell, counters, and the event that says stop."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import redis
+import structlog
+
+from shared import stream
+from shared.doorbell import Doorbell
+from shared.settings import Settings
+from shared.store.pool import Database
+from shared.values import EventKind
+
+log = structlog.get_logger("scheduler")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """`counters` only rise; `failing` is how many rows of a batch failed in its last pass (see scheduler.rows)."""
+
+    settings: Settings
+    database: Database
+    doorbell: Doorbell
+    redis: redis.Redis
+    stop: threading.Event = field(default_factory=threading.Event)
+    counters: Counter[str] = field(default_factory=Counter[str])
+    failing: Counter[str] = field(default_factory=Counter[str])
+
+    def count(self, event: str, by: int = 1, **ids: Any) -> None:
+        """Count an event and log it with its ids."""
+        self.counters[event] += by
+        log.info(event, by=by, **ids)
+
+    def publish(self, turn: object, step: int, fence: int, kind: EventKind, data: dict[str, object]) -> None:
+        """The first event of a fence that this process raised. A hint to viewers: Postgres says the same."""
+        args: list[Any] = list(stream.append_args(turn, [stream.Event(step, fence, 1, kind, data)]))
+        try:
+            self.redis.eval(stream.APPEND, 2, *args)
+        except redis.RedisError as error:
+            log.info("publish.missed", turn=str(turn), kind=kind, error=type(error).__name__)

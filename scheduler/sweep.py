@@ -1,0 +1,48 @@
+"""The sweep: finds what a lost hint, a dead process or an outage left behind. Each part stands alone and may repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from scheduler import takeover, upkeep
+from scheduler.ringing import ring_waiting
+from scheduler.room import Room
+from scheduler.wake import Waker
+from shared.errors import StoreUnavailable
+from shared.life import boottime
+
+SLOW_S = 30.0
+log = structlog.get_logger("scheduler")
+
+
+class Sweep:
+    """One process's sweep; the rarer duties run each half minute. Not shared between threads."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._waker = Waker(room)
+        self._slow_at = 0.0
+
+    def run(self) -> None:
+        """One pass. A part that fails is logged and costs the others nothing; raises StoreUnavailable."""
+        parts: list[Callable[[], object]] = [
+            lambda: takeover.take_orphans(self._room),
+            self._waker.run,
+            lambda: upkeep.fold_idle(self._room),
+            lambda: ring_waiting(self._room),
+        ]
+        if boottime() >= self._slow_at:
+            self._slow_at = boottime() + SLOW_S
+            parts += [lambda: upkeep.forget(self._room), lambda: upkeep.report(self._room)]
+        for part in parts:
+            if self._room.stop.is_set():
+                return
+            try:
+                part()
+            except StoreUnavailable:
+                raise
+            except Exception:
+                self._room.counters["sweep.part_failed"] += 1
+                log.exception("sweep.part_failed")

@@ -1,0 +1,76 @@
+"""A worker that holds a Life and claims turns, and does nothing with them: a real process to be killed and frozen."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from shared.errors import LeaseLost
+from shared.life import Life
+from shared.settings import load
+from shared.store.pool import Connection, Database
+from shared.store.statements import admission, one, run, turn_end
+
+
+def _say(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, default=str) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    settings = load()
+    life = Life(settings, "worker", settings.slots, settings.classes)
+    database = Database(settings.database_url, size=2, wait_s=5)
+    assert life.start(60)
+    _say({"boot": life.boot_id})
+    held: list[dict[str, Any]] = []
+
+    def claim(connection: Connection) -> dict[str, Any] | None:
+        with connection.transaction():
+            run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
+            picked = one(
+                connection, admission.CLAIM_PICK, {"classes": settings.classes.split(","), "principal_limit": 64}
+            )  # fmt: skip
+            if picked is None:
+                return None
+            params = {"session": picked["session"], "turn": picked["id"], "holder": life.boot_id}
+            return one(connection, admission.CLAIM, params)
+
+    def finish(turn: dict[str, Any], connection: Connection) -> bool:
+        params = {
+            "session": turn["session"], "turn": turn["turn"], "fence": turn["fence"], "status": "done",
+            "answer": "late", "error_code": None, "error_text": None,
+        }  # fmt: skip
+        with connection.transaction():
+            return one(connection, turn_end.FINISH, params) is not None
+
+    for command in sys.stdin:
+        match command.strip():
+            case "claim":
+                turn = database.read(claim)
+                held += [turn] if turn else []
+                _say({"turn": turn["turn"] if turn else None})
+            case "finish":
+                try:
+                    _say({"finished": [database.read(lambda c, t=turn: finish(t, c)) for turn in held]})
+                except LeaseLost:
+                    _say({"finished": "lost"})
+            case "state":
+                _say(
+                    {
+                        "claims": life.claims_allowed,
+                        "may_act": life.may_act(),
+                        "relocks": life.relocks,
+                        "renewals": life.renewals,
+                    }
+                )
+            case "stop":
+                life.stop("drained")
+                _say({"stopped": True})
+            case _:
+                _say({"unknown": command})
+
+
+if __name__ == "__main__":
+    main()
