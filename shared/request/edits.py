@@ -103,8 +103,8 @@ def apply(edits: Iterable[EditRow]) -> Past:
                 changes.append((edit.id, first))
             case EditKind.REWIND | EditKind.RESTORE:
                 first, last = _span(edit)
-                reached = [s.first for s in summaries if s.last >= first and s.first <= last]
-                changes.append((edit.id, min([first, *reached])))
+                # what a voided summary covered is older than that summary, so its reasoning is left out already
+                changes.append((edit.id, first))
                 if kind is EditKind.REWIND:
                     rewound.append((edit.id, first, last))
                 else:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from hypothesis import HealthCheck, settings
+
 from shared.request import blocks
 from shared.request.projection import MessageRow, Prefix
+
+STEADY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""For properties: a loaded machine is slow, which says nothing about what is tested."""
 
 STABLE, CONTEXT, VOLATILE = "You work at night.", "The team keeps notes.", "Session 1, 2026-11-30."
 TOOLS = (
@@ -12,7 +17,10 @@ TOOLS = (
 )
 PREFIX = Prefix(
     digest="p1",
-    system_text=blocks.join(blocks.text(tier) for tier in (STABLE, CONTEXT, VOLATILE)),
+    system_text=blocks.join(blocks.text(tier) for tier in (STEADY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""For properties: a loaded machine is slow, which says nothing about what is tested."""
+
+STABLE, CONTEXT, VOLATILE)),
     stable_length=len(STABLE),
     context_length=len(CONTEXT),
     tools_text=TOOLS,

@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.request import blocks
+from tests.request.made import STEADY
 from tests.request.test_canonical import anything
 
 THINKING = '{"type":"thinking","thinking":"so 1.0 is 1e0","signature":"c2ln\\u002b"}'
 padding = st.text(" \t\r\n", max_size=3)
 
 
+@STEADY
 @given(st.lists(anything, max_size=5), padding, st.booleans())
 def test_split_gives_back_the_source_of_each_element(values: list[object], blank: str, ascii_only: bool) -> None:
     texts = [json.dumps(value, ensure_ascii=ascii_only) for value in values]
@@ -22,6 +24,7 @@ def test_split_gives_back_the_source_of_each_element(values: list[object], blank
     assert blocks.split(array) == tuple(texts)
 
 
+@STEADY
 @given(st.lists(anything, max_size=5))
 def test_split_undoes_join(values: list[object]) -> None:
     texts = tuple(json.dumps(value) for value in values)

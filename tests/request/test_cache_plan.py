@@ -141,6 +141,29 @@ def test_clamp_ttl_gives_no_hour_where_the_route_knows_five_minutes() -> None:
     assert {one.ttl for one in plan(conversation(), replace(HOUR, route=ENVELOPE)).marks} == {Ttl.MINUTES}
 
 
+def test_clamp_ttl_holds_where_only_messages_carry_marks() -> None:
+    bare = replace(PREFIX, system_text="[]", tools_text="[]", stable_length=0)
+    marked = plan([user(1, "a")], replace(HOUR, route=ENVELOPE), bare)
+    assert marked.marks == (Mark(Place.MESSAGE, 1, Ttl.MINUTES),)
+
+
+def test_a_blank_system_block_carries_no_mark() -> None:
+    blank = replace(PREFIX, system_text=blocks.join([blocks.text("You work."), blocks.text(" ")]), stable_length=9)
+    assert placed(plan([user(1, "a")], prefix=blank)) == [("system", 0), ("message", 1)]
+
+
+def test_a_pin_on_a_row_that_ends_in_reasoning_is_given_up() -> None:
+    silent = row(2, "assistant", reasoning=blocks.reasoning([(0, thinking("s"))]))
+    marked = plan([user(1, "a"), silent, user(3, "b")], PlanState(last_breakpoint_message_id=2))
+    assert placed(marked) == [("system", 0), ("system", 2), ("message", 3)]
+
+
+def test_a_request_without_tools_or_system_prompt_has_no_such_keys() -> None:
+    bare = replace(PREFIX, system_text="[]", tools_text="[]", stable_length=0)
+    body: dict[str, Any] = json.loads(plan([user(1, "a")], PlanState(route=UNMARKED), bare).body(""))
+    assert body == {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}]}
+
+
 def test_an_hour_never_stands_after_five_minutes() -> None:
     marked = plan(conversation(), PlanState(ttl=Ttl.HOUR, front_ttl=Ttl.MINUTES))
     assert {one.ttl for one in marked.marks} == {Ttl.MINUTES}

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.request import canonical
+from tests.request.made import STEADY
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -30,11 +31,13 @@ def test_nul_is_escaped_so_that_postgres_takes_the_text() -> None:
     assert canonical.dump("a\x00b") == '"a\\u0000b"'
 
 
+@STEADY
 @given(anything)
 def test_what_was_dumped_loads_as_the_same_value(value: object) -> None:
     assert canonical.load_strict(canonical.dump(value)) == value
 
 
+@STEADY
 @given(with_surrogates)
 def test_every_text_encodes_and_holds_no_nul(text: str) -> None:
     dumped = canonical.dump(text)

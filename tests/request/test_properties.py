@@ -8,14 +8,14 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.request import blocks, cache_plan, canonical, digest
 from shared.request.cache_plan import PlanState
 from shared.request.marked import Ttl, marked_from
 from shared.request.projection import EditRow, MessageRow, Request, extend, project
-from tests.request.made import PREFIX, row, thinking
+from tests.request.made import PREFIX, STEADY, row, thinking
 from tests.request.test_canonical import anything, with_surrogates
 
 _MARK = re.compile(rb',"cache_control":\{"type":"ephemeral"(,"ttl":"1h")?\}')
@@ -70,6 +70,7 @@ def block_list(request: Request) -> list[tuple[str, bytes]]:
     return list(digest.units(request))
 
 
+@STEADY
 @given(edited(), st.data())
 def test_inside_an_epoch_each_request_extends_the_last_byte_for_byte(
     history: tuple[list[MessageRow], list[EditRow], list[MessageRow]], data: st.DataObject
@@ -82,6 +83,7 @@ def test_inside_an_epoch_each_request_extends_the_last_byte_for_byte(
     assert b"".join(now.fragments).startswith(b"".join(before.fragments))
 
 
+@STEADY
 @given(edited(), st.data())
 def test_what_was_grown_row_by_row_equals_what_is_projected_at_once(
     history: tuple[list[MessageRow], list[EditRow], list[MessageRow]], data: st.DataObject
@@ -96,6 +98,7 @@ def test_what_was_grown_row_by_row_equals_what_is_projected_at_once(
     assert abs(grown.weight - whole.weight) < 1e-6
 
 
+@STEADY
 @given(transcripts(), st.sampled_from(list(Ttl)), st.none() | st.integers(1, 20))
 def test_marks_change_no_byte_other_than_their_own_and_come_back_from_their_text(
     rows: list[MessageRow], ttl: Ttl, pinned: int | None
@@ -108,6 +111,7 @@ def test_marks_change_no_byte_other_than_their_own_and_come_back_from_their_text
     assert marked_from(project(PREFIX, reversed(rows)), marked.marks_text).body(PARAMS) == body
 
 
+@STEADY
 @given(transcripts())
 def test_the_body_is_the_json_that_the_rows_say(rows: list[MessageRow]) -> None:
     request = project(PREFIX, rows)
@@ -125,6 +129,7 @@ def test_the_body_is_the_json_that_the_rows_say(rows: list[MessageRow]) -> None:
     }
 
 
+@STEADY
 @given(edited())
 def test_roles_alternate_and_no_message_is_empty(
     history: tuple[list[MessageRow], list[EditRow], list[MessageRow]],
@@ -135,7 +140,7 @@ def test_roles_alternate_and_no_message_is_empty(
     assert all(left.role != right.role for left, right in pairwise(messages))
 
 
-@settings(max_examples=50)
+@STEADY
 @given(arguments, with_surrogates)
 def test_floats_unicode_keys_surrogates_and_nul_survive_from_row_to_wire(argument_text: str, text: str) -> None:
     rows = [
