@@ -30,7 +30,7 @@ def checked_call(head: Mapping[str, Any], arguments: str, *, taken: set[str], se
     taken.add(call_id)
     told_name = head.get("name")
     name = told_name if isinstance(told_name, str) else ""
-    text = arguments or _whole_input(head.get("input"))
+    text = arguments if arguments.strip() else _whole_input(head.get("input"))
     if _NAME.fullmatch(name):
         return ToolCall(call_id, name, clean_text(text), why_malformed(text))
     fit = _UNFIT.sub("_", name)[:128] or "unnamed_tool"

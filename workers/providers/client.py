@@ -5,6 +5,7 @@ Invariant: the API key goes into one header and nowhere else; no repr, log line 
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 from dataclasses import dataclass, field
@@ -50,6 +51,8 @@ def open_client(provider: Provider) -> Client:
     url = _checked_url(provider.base_url)
     if not provider.api_key or not provider.api_key.isascii() or not provider.api_key.isprintable():
         raise SettingsError("NIGHTSHIFT_PROVIDER_KEY: it must be printable ASCII without line ends (not shown)")
+    for name in ("anthropic", "httpx2", "httpcore2"):  # at DEBUG they log whole requests: no prompt goes into a log
+        logging.getLogger(name).setLevel(logging.WARNING)
     pool = open_pool(_tls(provider) if url.startswith("https:") else None, provider.proxy)
     timeout = httpx2.Timeout(READ_S, connect=CONNECT_S, pool=CONNECT_S)
     sdk = anthropic.Anthropic(

@@ -43,7 +43,7 @@ def worst(
     model: str, prompt_tokens: int, max_tokens: int, *, at: datetime, ttl: Literal["5m", "1h"] = "1h"
 ) -> Decimal | None:
     """The most that a call can cost: its whole prompt in the dearest bucket that its marks can fill, and all the output
-    it asked for. Rates that rise with the prompt are taken at its size. None where a rate that could apply is missing."""
+    it asked for. Rates that rise with the prompt are taken at its size. None where a rate that may apply is missing."""
     cases = [
         Usage(input=prompt_tokens, output=max_tokens),
         Usage(cache_write_5m=prompt_tokens, output=max_tokens),

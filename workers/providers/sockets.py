@@ -130,14 +130,15 @@ def let_go_current() -> None:
 
 def answered(status: int, headers: list[tuple[bytes, bytes]]) -> None:
     """The status is known. What is no success says the rest in a short text, or the call goes on without it."""
-    line = _line()
+    line = current_line()
     line.answered, line.headers = status, headers
     if status != 200:
         line.room = min(line.room, ERROR_BYTES)
         line.next_by = time.monotonic() + ERROR_S
 
 
-def _line() -> Line:
+def current_line() -> Line:
+    """The call that this thread is in."""
     line = cast("Line | None", getattr(_current, "line", None))
     if line is None:
         raise RuntimeError("a provider connection was used outside of a call")
@@ -161,7 +162,7 @@ class HeldStream(httpcore2.NetworkStream):
         _shut(self._sock)
 
     def hold(self) -> Line:
-        line = _line()
+        line = current_line()
         if self._holder is not line:
             self._holder = line
             line.stream = self
@@ -266,7 +267,7 @@ class HeldBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
-        line = _line()
+        line = current_line()
         ends_at = time.monotonic() + line.connect_s
         addresses = _resolve(host, port, ends_at, line)
         failure: httpcore2.ConnectError | httpcore2.ConnectTimeout | None = None

@@ -113,8 +113,9 @@ def stream(
         except (anthropic.AnthropicError, httpx2.HTTPError, CallFailed) as error:
             if cancel.reason is not None and not call.made.whole:
                 context = call.context()
-                raise CallCut(cancel.reason, partial=context.partial, request_id=context.request_id) from error
-            raise _failed(error, call) from error
+                raise CallCut(cancel.reason, partial=context.partial, request_id=context.request_id) from None
+            # Without its cause: that one's text holds the provider's words as they came, and some echo the key.
+            raise _failed(error, call) from None
         finally:
             if call.response is not None:
                 call.response.close()
