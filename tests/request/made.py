@@ -17,10 +17,7 @@ TOOLS = (
 )
 PREFIX = Prefix(
     digest="p1",
-    system_text=blocks.join(blocks.text(tier) for tier in (STEADY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""For properties: a loaded machine is slow, which says nothing about what is tested."""
-
-STABLE, CONTEXT, VOLATILE)),
+    system_text=blocks.join(blocks.text(tier) for tier in (STABLE, CONTEXT, VOLATILE)),
     stable_length=len(STABLE),
     context_length=len(CONTEXT),
     tools_text=TOOLS,
