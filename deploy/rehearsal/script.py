@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from deploy.rehearsal.loose import Json, is_array, is_object
 from deploy.rehearsal.policies import steps
+from deploy.rehearsal.policies.view import texts_of
 from deploy.rehearsal.reply import Reply, WrongScript, reply_from
 
 TOKEN: Final = re.compile(r"script:([\w.-]+)")
@@ -146,13 +147,3 @@ def _last_user_texts(request: Json) -> list[str]:
             if found:
                 return found
     return []
-
-
-def texts_of(content: Any) -> Iterator[str]:
-    """The texts of a message's content, results of tools left aside."""
-    if isinstance(content, str):
-        yield content
-        return
-    for block in content:
-        if block["type"] == "text":
-            yield block["text"]
