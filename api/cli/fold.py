@@ -84,11 +84,12 @@ def fold(state: Folded, event: Event) -> tuple[Folded, Change]:
     position = parse_id(event.id)
     if position is not None:
         _, fence, n = position
-        # A snapshot may stand at the position of the event it replaces, so only its fence can make it late.
-        repeated = fence == state.fence and n <= state.n and event.kind != "snapshot"
+        # No writer numbers an event 0: the API made it, and it repeats nothing. A snapshot begins anew where it stands.
+        repeated = fence == state.fence and 0 < n <= state.n and event.kind != "snapshot"
         if fence < state.fence or repeated:
             return state, Dropped()
-        state = replace(state, fence=fence, n=n)
+        keeps_place = fence == state.fence and n == 0 and event.kind != "snapshot"
+        state = replace(state, fence=fence, n=state.n if keeps_place else n)
     state = replace(state, last_id=event.id or state.last_id)
     return _apply(state, event.kind, event.data)
 

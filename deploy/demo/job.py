@@ -1,0 +1,79 @@
+"""Owns the demo's job: made by the API, due by the API, and followed to what it delivers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from api.cli import events, jobs, pages
+from api.cli.client import Client
+from api.cli.events import Seen
+from api.cli.exits import Stop
+
+SCAFFOLD = Path(__file__).parent / "prompt.md"
+EVERY_MORNING = "30 6 * * *"
+DELIVERY_PATIENCE_S = 30.0
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of it. `calls` are rows of the API; `file` is the delivered brief."""
+
+    job: Row
+    turn: Row
+    session: Row
+    calls: list[Row]
+    file: Path
+
+
+def make(client: Client, folder: Path, briefs: Path, *, zone: str) -> tuple[Row, Path]:
+    """A job as a person would have it: every morning, on this folder, into a file."""
+    name = f"overnight brief on {folder.name or folder} ({datetime.now().astimezone():%Y-%m-%d %H.%M.%S.%f})"
+    file = briefs / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S-%f}.md"
+    body = {
+        "name": name,
+        "cron": EVERY_MORNING,
+        "zone": zone,
+        "prompt": SCAFFOLD.read_text("utf-8"),
+        "folder": str(folder),
+        "deliver_file": str(file),
+    }
+    return client.post("/v1/jobs", body), file
+
+
+def run(client: Client, job: Row, file: Path, *, show: Callable[[Seen], None], lost: Callable[[str], None]) -> Run:
+    """Due now, and followed to its end. Raises Stop where it ends any other way than done and delivered."""
+    asked: Row = client.post(f"/v1/jobs/{job['id']}/run")
+    turn = jobs.wait_for_turn(client, str(job["id"]), asked)
+    for seen in events.follow(client, turn, lost=lost):
+        show(seen)
+    row: Row = client.get(f"/v1/turns/{turn}")
+    if row["status"] != "done":
+        error: Row = row.get("error") or {}
+        raise Stop(
+            str(error.get("code") or f"turn_{row['status']}"), str(error.get("message") or "the run did not end")
+        )
+    _await_delivery(file)
+    session: Row = client.get(f"/v1/sessions/{row['session_id']}")
+    return Run(job, row, session, list(pages.rows(client, f"/v1/turns/{turn}/calls")), file)
+
+
+def _await_delivery(file: Path) -> None:
+    """The answer is delivered by the scheduler, a moment after the turn is done."""
+    deadline = time.monotonic() + DELIVERY_PATIENCE_S
+    while not file.exists():
+        if time.monotonic() > deadline:
+            raise Stop("not_delivered", f"the turn is done, and {file} was not written in {DELIVERY_PATIENCE_S:.0f} s")
+        time.sleep(0.05)
+
+
+def put_away(client: Client, job: Row) -> None:
+    """A demo leaves no job behind that would come due tomorrow; its runs and its transcript stay."""
+    with suppress(Stop):  # what went wrong before is what is told
+        client.delete(f"/v1/jobs/{job['id']}")
