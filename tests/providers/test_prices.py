@@ -52,7 +52,7 @@ def test_tokens_in_a_bucket_without_a_rate_make_the_whole_cost_unknown() -> None
     assert prices.price("claude-2", Usage(10, 10), AT).usd is not None
     cost = prices.price("claude-2", Usage(10, 10, cache_write_1h=1), AT)
     assert cost.usd is None
-    assert "cache_write_1h_mtok" in cost.source
+    assert "cache_write_1h" in cost.source
     assert prices.worst("claude-2", 10, 10, at=AT) is None
 
 
@@ -89,6 +89,20 @@ def test_no_bill_is_above_what_was_reserved_for_its_size(model: str, usage: Usag
     assert cost is not None
     assert reserved is not None
     assert cost <= reserved
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(PRICED), st.builds(Usage, TOKENS, TOKENS, TOKENS, TOKENS, TOKENS))
+def test_our_sum_is_that_of_the_package(model: str, usage: Usage) -> None:
+    inclusive = genai_prices.Usage(
+        input_tokens=usage.prompt,
+        cache_read_tokens=usage.cache_read,
+        cache_write_tokens=usage.cache_write_5m + usage.cache_write_1h,
+        cache_write_1h_tokens=usage.cache_write_1h,
+        output_tokens=usage.output,
+    )
+    theirs = genai_prices.calc_price(inclusive, model, provider_id="anthropic", genai_request_timestamp=AT)
+    assert prices.price(model, usage, AT).usd == theirs.total_price
 
 
 @pytest.mark.parametrize("model", PRICED)
