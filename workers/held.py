@@ -15,6 +15,7 @@ from uuid import UUID
 
 from shared.request.assembled import Request
 from shared.values import Purpose, TurnClass
+from workers.outgoing import NewMessage
 from workers.providers.sockets import Cancel
 
 
@@ -83,6 +84,8 @@ class Held:
     failed_purpose: Purpose | None
     """Of the failed call that this step still has to make again; None where the step begins anew."""
     request: Request | None = None
+    unread: list[NewMessage] = field(default_factory=list[NewMessage])
+    """Committed rows that `request` does not hold yet: it takes them from the rows, never from here."""
     calls_made: int = 0
     last_tool: str | None = None
     deadline: float = 0.0

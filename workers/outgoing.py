@@ -20,11 +20,12 @@ class NewMessage:
     content: str
     sent: str | None = None
     stable_prefix_len: int | None = None
+    blocks: str | None = None
 
     def row(self, provisional: int, turn: str) -> MessageRow:
         """As projection will see it, under an id that only stands for "after everything"."""
         return MessageRow(
-            provisional, turn, self.step, self.ordinal, self.author, self.role, self.content, self.sent, None,
+            provisional, turn, self.step, self.ordinal, self.author, self.role, self.content, self.sent, self.blocks,
             self.stable_prefix_len,
         )  # fmt: skip
 

@@ -19,6 +19,7 @@ from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import CallStatus, Purpose, Refund, Repeat, RunStatus, TurnStatus
 from workers.held import Held
+from workers.outgoing import NewMessage
 from workers.pause import Point
 from workers.ports import Ports
 from workers.providers.replies import ToolCall, Usage
@@ -247,6 +248,10 @@ def _mirror(held: Held, planned: Planned, outcome: Outcome) -> None:
         held.chain = None if held.request is None else (held.request.chain.count, held.request.chain.digest)
         if outcome.usage is not None:
             held.baseline = (planned.estimate, outcome.usage.prompt)
+    if outcome.content is not None:
+        held.unread.append(
+            NewMessage(planned.step, 0, "model", "assistant", outcome.content, blocks=outcome.reasoning)
+        )
     if outcome.step_done:
         held.step += 1
         held.next_ordinal = 1 + len(outcome.runs)

@@ -83,6 +83,7 @@ def commit_rows(ports: Ports, held: Held, gathered: Gathered) -> None:
         return
     _write(ports, held, gathered, _no_call(), Decimal(0), {}, count=0)
     _advance(held, gathered)
+    held.unread.extend(gathered.messages)
 
 
 def reserve(
@@ -101,7 +102,7 @@ def reserve(
     if isinstance(draft, Refusal):
         return draft
     call = uuid7()
-    fields = _call_fields(ports, held, call, purpose, draft, tail)
+    fields = _call_fields(held, call, purpose, draft, tail)
     counted = 1 if purpose is Purpose.MAIN and not again else 0
     written = _write(ports, held, draft.gathered, fields, draft.reserve, draft.warned, count=counted)
     if isinstance(written, Refusal):
@@ -124,6 +125,7 @@ def _base(ports: Ports, held: Held, purpose: Purpose) -> Request:
         return prefixing.cold_request(ports, held, final=True)
     if held.request is None or held.calls_made % COLD_EVERY == 0:
         held.request = prefixing.cold_request(ports, held)
+        held.unread.clear()
         _check_chain(ports, held, held.request)
     held.calls_made += 1
     return held.request
@@ -152,7 +154,8 @@ def _draft(
         limit = one_due.use.limit or Decimal(0)
         text = warnings.line(one_due.use.kind, one_due.threshold, one_due.use.used, limit)
         gathered = with_warning(gathered, text)
-    rows = [m.row(PROVISIONAL + at, str(held.claim.turn)) for at, m in enumerate(gathered.messages)]
+    new = (*held.unread, *gathered.messages) if purpose is not Purpose.FINAL else gathered.messages
+    rows = [m.row(PROVISIONAL + at, str(held.claim.turn)) for at, m in enumerate(new)]
     request = projection.extend(base, rows)
     if tail is not None:
         request = projection.with_tail(request, blocks.split(tail))
@@ -210,26 +213,21 @@ def _caps(ports: Ports, held: Held) -> tuple[budget.Cap, ...]:
 
 
 def _call_fields(
-    ports: Ports, held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: str | None
+    held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: str | None
 ) -> dict[str, Any]:
     head = params.Params(held.claim.model, str(held.claim.session), draft.max_tokens)
     return {
         "call": call, "c_step": held.step + 1, "c_purpose": purpose, "c_provider": held.claim.provider,
-        "c_model": held.claim.model, "c_last_message": _last_message(draft.marked.request),
+        "c_model": held.claim.model, 
         "c_params": params.text(head), "c_marks": transcript.encode_marks(draft.marked, PROVISIONAL - 1),
         "c_tail": tail, "c_blocks": draft.marked.block_count, "c_digest": draft.marked.digest,
         "c_estimate": draft.estimate, "c_max_tokens": draft.max_tokens,
     }  # fmt: skip
 
 
-def _last_message(request: Request) -> int:
-    """The newest row of the request that has its real id."""
-    return max((p.id for p in request.pieces if p.id < PROVISIONAL), default=0)
-
-
 def _no_call() -> dict[str, Any]:
     names = (
-        "call", "c_step", "c_purpose", "c_provider", "c_model", "c_last_message", "c_params", "c_marks", "c_tail",
+        "call", "c_step", "c_purpose", "c_provider", "c_model",  "c_params", "c_marks", "c_tail",
         "c_blocks", "c_digest", "c_estimate", "c_max_tokens",
     )  # fmt: skip
     return dict.fromkeys(names)
@@ -298,6 +296,7 @@ def _from_rows(
     request = projection.extend(base, rows)
     if purpose is not Purpose.FINAL:
         held.request = request
+        held.unread.clear()
     if tail is not None:
         request = projection.with_tail(request, blocks.split(tail))
     marked = transcript.decode_marks(request, marks)

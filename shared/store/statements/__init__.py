@@ -17,7 +17,7 @@ from shared.store.pool import Connection
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`uses`: the indexes whose use the plan must show on a large table."""
+    """`uses`: the indexes whose use the plan must show on a large table; `a|b` where either will do."""
 
     name: str
     text: LiteralString

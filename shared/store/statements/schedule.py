@@ -1,4 +1,4 @@
-"""What the sweep reads and writes: waiting turns, parks, idle inboxes, what is kept no longer.
+"""What the scheduler reads and writes beside liveness: waiting turns, parks, inboxes, ticks, deliveries, search, clock.
 
 Each batch has a LIMIT, each row its own transaction, and each write compares what the batch read, so that two
 schedulers are harmless. Lock order: a tick's or a job's row first, then what `shared.store.intake` locks.
@@ -115,4 +115,226 @@ delete from idempotency where (principal, key) in (
 )
 """,
     "idempotency_by_age",
+)
+
+# --- ticks ----------------------------------------------------------------------------------------------------------
+
+# Times a job by its own row: `next_at` null means that it is still to be computed (a new, changed or resumed job).
+DUE_JOBS = named(
+    "due_jobs",
+    """
+select id, folder from jobs
+where paused_at is null and removed_at is null and (next_at is null or next_at <= clock_now())
+order by next_at nulls first limit %(limit)s
+""",
+    "jobs_due",
+)
+JOB_COLUMNS = named(
+    "job_due",
+    """
+select j.*, clock_now() as now,
+  (select count(*)::int from ticks t where t.job = j.id and t.status = 'started') as open_runs
+from jobs j
+where j.id = %(job)s and j.paused_at is null and j.removed_at is null
+  and (j.next_at is null or j.next_at <= clock_now())
+for update of j skip locked
+""",
+    "jobs_pkey",
+    "ticks_open",
+)
+JOB_NEXT = named("job_next", "update jobs set next_at = %(next_at)s where id = %(job)s", "jobs_pkey")
+JOB_BROKEN = named(
+    "job_broken",
+    "update jobs set paused_at = clock_now(), updated_at = clock_now() where id = %(job)s",
+    "jobs_pkey",
+)
+TICK_ADD = named(
+    "tick_add",
+    """
+insert into ticks (id, job, instant, status, error_code, error_text, ended_at)
+values (%(tick)s, %(job)s, %(instant)s, %(status)s, %(error_code)s, %(error_text)s,
+  case when %(status)s in ('failed', 'skipped') then clock_now() end)
+on conflict (job, instant) do nothing returning id
+""",
+)
+TICK_STARTED = named(
+    "tick_started",
+    "update ticks set status = 'started', turn = %(turn)s where id = %(tick)s and status = 'due' returning id",
+    "ticks_id_key",
+)
+TICK_ENDED = named(
+    "tick_ended",
+    """
+update ticks set status = %(status)s, error_code = %(error_code)s, error_text = %(error_text)s, ended_at = clock_now()
+where id = %(tick)s and status in ('due', 'started') returning id
+""",
+    "ticks_id_key",
+)
+# Ticks that were asked for by hand; those of cron are made and started in one transaction and never stand as `due`.
+DUE_TICKS = named(
+    "due_ticks",
+    """
+select t.id, t.job, j.folder from ticks t join jobs j on j.id = t.job
+where t.status = 'due' order by t.created_at limit %(limit)s
+""",
+    "ticks_open",
+)
+TICK_HOLD = named(
+    "tick_hold",
+    """
+select t.id as tick, t.instant, t.manual, j.* from ticks t join jobs j on j.id = t.job
+where t.id = %(tick)s and t.status = 'due' for update of t skip locked
+""",
+    "ticks_id_key",
+)
+
+# --- deliveries -----------------------------------------------------------------------------------------------------
+
+ENDED_RUNS = named(
+    "ended_runs",
+    """
+select t.id, t.turn from ticks t join turns u on u.id = t.turn
+where t.status = 'started' and u.status in ('done', 'failed', 'cancelled') order by u.finished_at limit %(limit)s
+""",
+    "ticks_open",
+)
+ENDED_RUN = named(
+    "ended_run",
+    """
+select t.id as tick, t.instant, u.id as turn, u.status, u.error_code, u.error_text, j.name, j.deliver_session,
+  j.deliver_file
+from ticks t join turns u on u.id = t.turn join jobs j on j.id = t.job
+where t.id = %(tick)s and t.status = 'started' and u.status in ('done', 'failed', 'cancelled')
+for update of t skip locked
+""",
+    "ticks_id_key",
+)
+DELIVERY_ADD = named(
+    "delivery_add",
+    """
+insert into deliveries (id, tick, turn, kind, target)
+values (%(delivery)s, %(tick)s, %(turn)s, %(kind)s, %(target)s)
+on conflict (tick, kind, target) do nothing returning id
+""",
+)
+DUE_DELIVERIES = named(
+    "due_deliveries",
+    "select id from deliveries where status = 'due' and next_at <= clock_now() order by next_at limit %(limit)s",
+    "deliveries_due",
+)
+# Counted and put off before it is tried: a delivery that kills its process comes back later, not at once and for ever.
+DELIVERY_TAKE = named(
+    "delivery_take",
+    """
+update deliveries set attempts = attempts + 1,
+  next_at = clock_now() + least(3600, 2 * power(2, least(attempts, 11))) * interval '1 second'
+where id = %(id)s and status = 'due' and next_at <= clock_now()
+returning id, tick, turn, kind, target, attempts
+""",
+    "deliveries_pkey",
+)
+DELIVERY_TEXT = named(
+    "delivery_text",
+    """
+select d.id, d.tick, d.turn, d.kind, d.target, d.attempts, t.instant, t.manual, j.id as job, j.name, j.zone,
+  j.principal, u.session, u.status, u.answer, u.error_code, u.error_text, u.spent_usd, u.cost_unknown, u.steps,
+  u.finished_at, s.model
+from deliveries d join ticks t on t.id = d.tick join jobs j on j.id = t.job
+join turns u on u.id = d.turn join sessions s on s.id = u.session
+where d.id = %(id)s
+""",
+    "deliveries_pkey",
+)
+DELIVERY_DONE = named(
+    "delivery_done",
+    """
+update deliveries set status = 'done', evidence = %(evidence)s, error_text = null, ended_at = clock_now()
+where id = %(id)s and status = 'due' returning id
+""",
+    "deliveries_pkey",
+)
+DELIVERY_FAILED = named(
+    "delivery_failed",
+    """
+update deliveries set error_text = %(error_text)s, status = case when attempts >= %(most)s then 'failed' else 'due' end,
+  ended_at = case when attempts >= %(most)s then clock_now() end
+where id = %(id)s and status = 'due' returning status, attempts
+""",
+    "deliveries_pkey",
+)
+
+# --- search ---------------------------------------------------------------------------------------------------------
+
+UNINDEXED = named(
+    "unindexed",
+    """
+select m.id, m.session, left(m.content, %(chars)s) as content from messages m
+where m.id >= (select indexed_below from message_search_mark)
+  and not exists (select 1 from message_search x where x.message = m.id)
+order by m.id limit %(limit)s
+""",
+    "messages_pkey",
+    "message_search_pkey",
+)
+INDEX_MESSAGE = named(
+    "index_message",
+    """
+insert into message_search (message, session, words) values (%(id)s, %(session)s, to_tsvector('simple', %(text)s))
+on conflict (message) do nothing
+""",
+)
+# The newest id handed out, and two ends of the transactions that may still hold an older one uncommitted.
+HORIZON = named(
+    "horizon",
+    """
+select (select last_value from transcript_id) as newest, pg_snapshot_xmin(s)::text::bigint as oldest_running,
+  pg_snapshot_xmax(s)::text::bigint as next_transaction
+from pg_current_snapshot() s
+""",
+)
+MARK_INDEXED = named(
+    "mark_indexed",
+    """
+update message_search_mark set indexed_below = %(below)s where indexed_below < %(below)s
+  and not exists (
+    select 1 from messages m where m.id >= indexed_below and m.id < %(below)s
+      and not exists (select 1 from message_search x where x.message = m.id)
+  )
+returning indexed_below
+""",
+    "messages_pkey",
+)
+
+# --- the test clock -------------------------------------------------------------------------------------------------
+
+CLOCK_READ = named("clock_read", "select offset_s, target_s, jump from test_clock")
+CLOCK_MOVE = named(
+    "clock_move",
+    """
+update test_clock set
+  offset_s = case when jump then target_s else least(target_s, offset_s + %(step_s)s) end,
+  jump = false
+where offset_s < target_s or jump
+returning offset_s, target_s
+""",
+)
+# What must come to rest between two steps of the clock. A turn that nobody can claim is not waited for.
+UNREST = named(
+    "unrest",
+    """
+select
+  (select count(*)::int from turns where status = 'running') as running,
+  (select count(*)::int from turns where status = 'parked' and wake_at <= clock_now()) as to_wake,
+  (select count(*)::int from jobs
+    where paused_at is null and removed_at is null and next_at <= clock_now()) as due_jobs,
+  (select count(*)::int from ticks where status = 'due') as due_ticks,
+  (select count(*)::int from ticks t join turns u on u.id = t.turn
+    where t.status = 'started' and u.status in ('done', 'failed', 'cancelled')) as to_deliver,
+  (select count(*)::int from turns t where t.status = 'queued'
+    and not exists (select 1 from turns r where r.session = t.session and r.status in ('running', 'parked'))
+    and exists (
+      select 1 from workers w where w.kind = 'worker' and w.stopped_at is null and not w.draining
+        and t.class = any(string_to_array(w.classes, ','))
+    )) as queued
+""",
 )

@@ -95,7 +95,7 @@ HELD_STILL = named(
 select id, attempts, last_tool, cancel_requested_at, class from turns
 where id = %(turn)s and holder = %(holder)s and status = 'running' for update
 """,
-    "turns_pkey",
+    "turns_pkey|turns_held",
 )
 TAKE_AWAY = named(
     "take_away",
@@ -146,5 +146,5 @@ update turns set status = 'queued', parked_on = null, wake_at = null, parked_at 
 where id = %(turn)s and status = 'parked' and wake_at <= clock_now()
 returning id, class
 """,
-    "turns_pkey",
+    "turns_pkey|turns_to_wake",
 )

@@ -1,0 +1,107 @@
+"""Every named statement prepares, and on a large table its plan uses the indexes that it names."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+
+import psycopg
+import pytest
+
+import shared.store.statements as package
+from shared.store.statements import REGISTRY
+from shared.transitions import LEGAL
+from tests.store.conftest import Rows
+
+for _module in pkgutil.iter_modules(package.__path__):
+    importlib.import_module(f"{package.__name__}.{_module.name}")
+
+FILL = """
+insert into sessions (id, owner, provider, model, workspace)
+  select gen_random_uuid(), %(p)s, 'anthropic', 'm', '/w' from generate_series(1, 3000);
+insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_steps, status, finished_at, answer)
+  select gen_random_uuid(), s.id, 'interactive', %(p)s, now(), 60, 90, 'done', now(), ''
+  from sessions s, generate_series(1, 10);
+insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_steps)
+  select gen_random_uuid(), s.id, 'interactive', %(p)s, now(), 60, 90 from sessions s limit 500;
+insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_steps, status, parked_on, wake_at)
+  select gen_random_uuid(), s.id, 'job', %(p)s, now(), 60, 90, 'parked', 'time', now() + interval '1 day'
+  from sessions s offset 1000 limit 500;
+insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_steps, status, holder)
+  select gen_random_uuid(), s.id, 'job', %(p)s, now(), 60, 90, 'running', gen_random_uuid()
+  from sessions s offset 2000 limit 500;
+insert into prefixes values ('p', '[]', 0, 0, '[]');
+insert into messages (session, turn, step, ordinal, author, role, content, fence)
+  select session, id, 1, 0, 'm', 'user', '[]', 0 from turns;
+insert into inbox (session, turn, dedupe_key, kind, author, payload, folded_into, folded_at)
+  select session, turn, 'k' || turn, 'input', %(p)s, '[]', id, now() from messages;
+insert into calls (id, turn, session, step, purpose, status, provider, model, last_message, last_edit, prefix, params,
+    marks, block_count, digest, estimate, max_tokens, holder, fence, ended_at)
+  select gen_random_uuid(), id, session, 1, 'main', 'settled', 'a', 'm', 0, 0, 'p', '', '[]', 1, 'd', 1, 1, id, 0, now()
+  from turns;
+insert into tool_runs (turn, step, ordinal, session, call_id, tool, arguments, digest, repeat, status, fence)
+  select id, 1, 1, session, 'c', 't', '{}', 'd', 'repeatable', 'done', 0 from turns;
+"""
+
+
+@pytest.fixture
+def full(rows: Rows) -> Rows:
+    for statement in FILL.split(";\n"):
+        if statement.strip():
+            rows.connection.execute(statement.replace("%(p)s", f"'{rows.person}'").encode())
+    rows.connection.execute("analyze")
+    return rows
+
+
+def _generic(text: str) -> tuple[str, int]:
+    """The statement with $n where it has named marks, in the order in which psycopg numbers them."""
+    names: dict[str, int] = {}
+
+    def number(match: re.Match[str]) -> str:
+        return f"${names.setdefault(match.group(1), len(names) + 1)}"
+
+    return re.sub(r"%\((\w+)\)s", number, text).replace("%%", "%"), len(names)
+
+
+def test_every_named_statement_prepares(rows: Rows) -> None:
+    for statement in REGISTRY.values():
+        rows.connection.execute(f"prepare p_{statement.name} as {_generic(statement.text)[0]}".encode())
+
+
+def test_every_statement_that_names_an_index_uses_it(full: Rows) -> None:
+    """With sequential scans made dear, as they are on tables of millions: what then still scans has no index to use."""
+    full.connection.execute("set enable_seqscan = off")
+    full.connection.execute("set plan_cache_mode = force_generic_plan")
+    missing: list[str] = []
+    for statement in REGISTRY.values():
+        if not statement.uses:
+            continue
+        text, count = _generic(statement.text)
+        full.connection.execute(f"prepare x_{statement.name} as {text}".encode())
+        arguments = f"({', '.join(['null'] * count)})" if count else ""
+        plan = full.connection.execute(f"explain execute x_{statement.name}{arguments}".encode()).fetchall()
+        shown = "\n".join(row[0] for row in plan)
+        missing += [f"{statement.name}: {index}\n{shown}" for index in statement.uses if not any(name in shown for name in index.split("|"))]
+    assert not missing, "\n\n".join(missing)
+
+
+def test_the_clock_keeps_its_index(full: Rows) -> None:
+    plan = full.connection.execute(
+        "explain select id from turns where status = 'parked' and wake_at <= clock_now()"
+    ).fetchall()
+    assert "turns_to_wake" in "\n".join(row[0] for row in plan)
+
+
+def test_the_databases_law_of_turns_is_the_transition_table(rows: Rows) -> None:
+    body = rows.value("select prosrc from pg_proc where proname = 'check_turn'")
+    found = {tuple(re.findall(r"'(\w+)'", pair)) for pair in re.findall(r"\('\w+', '\w+'\)", body)}
+    assert found == {(str(a), str(b)) for a, b in LEGAL}
+
+
+def test_a_step_from_a_terminal_state_is_refused_by_the_database(rows: Rows) -> None:
+    turn = rows.turn(rows.session())
+    rows.connection.execute("update turns set status = 'cancelled', finished_at = now() where id = %s", (turn,))
+    with pytest.raises(psycopg.DatabaseError) as refused:
+        rows.connection.execute("update turns set status = 'queued', finished_at = null where id = %s", (turn,))
+    assert refused.value.sqlstate == "NS003"
