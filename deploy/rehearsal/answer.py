@@ -28,6 +28,7 @@ RATE_HEADERS: Final[list[Header]] = [
     ("anthropic-ratelimit-output-tokens-remaining", "400000"),
 ]
 JSON_TYPE: Final[Header] = ("content-type", "application/json")
+HANG_UP_ROUNDS: Final = 5
 STREAM_TYPE: Final[Header] = ("content-type", "text/event-stream; charset=utf-8")
 
 
@@ -54,6 +55,7 @@ async def messages(world: World, http: HttpRequest, exchange: Exchange) -> None:
     world.ledger.open(call)
     world.note_change()
     try:
+        await _settle_overlap(world, call)
         if world.capture_to is not None:
             capture.keep(world.capture_to, call, http, world.capture_headers)
         if refusal is not None:
@@ -70,6 +72,16 @@ async def messages(world: World, http: HttpRequest, exchange: Exchange) -> None:
         raise
     world.ledger.close(call, state)
     world.note_change()
+
+
+async def _settle_overlap(world: World, call: ledger.Call) -> None:
+    """Overlap is real only if the session's other call is still there once hang-ups already received were handled."""
+    for _ in range(HANG_UP_ROUNDS):
+        if not world.ledger.others(call):
+            return
+        await asyncio.sleep(0)
+    for other in world.ledger.others(call):
+        other.overlap = call.overlap = True
 
 
 def _describe(call: ledger.Call, parsed: Any) -> None:
@@ -108,7 +120,9 @@ async def _reply(
     begin()
     _book(call, admitted, message.output)
     with_usage = reply.fault is None or reply.fault.kind is not FaultKind.NO_USAGE
-    exchange.answer(200, headers(call, JSON_TYPE), events.whole(message, with_usage))
+    head, body = headers(call, JSON_TYPE), events.whole(message, with_usage)
+    if reply.fault is None or not await faults.plain(exchange, call, reply.fault, head, body):
+        exchange.answer(200, head, body)
 
 
 async def _pause(world: World, call: ledger.Call, delay_s: float) -> None:

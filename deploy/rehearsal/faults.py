@@ -105,6 +105,35 @@ async def amid(exchange: Exchange, call: Call, fault: Fault) -> bool:
     return True
 
 
+async def plain(exchange: Exchange, call: Call, fault: Fault, headers: list[Header], body: bytes) -> bool:
+    """Act out a fault that belongs to streams in a plain answer; True when that was the answer."""
+    match fault.kind:
+        case FaultKind.STALL:
+            await asyncio.sleep(fault.seconds)
+            return False
+        case FaultKind.NO_USAGE:
+            return False
+        case FaultKind.CUT:
+            exchange.answer_half(200, headers, body)
+        case FaultKind.CLEAN_EOF:
+            exchange.answer(200, headers, body[: len(body) // 2])
+        case FaultKind.GARBAGE:
+            exchange.answer(200, headers, b"{not json")
+        case FaultKind.FLOOD:
+            exchange.answer(
+                200, headers, body.replace(b'"text":"', b'"text":"' + b"rehearsal flood " * (fault.bytes // 16), 1)
+            )
+        case FaultKind.ERROR_EVENT:
+            kind = fault.error_type or "overloaded_error"
+            refuse(exchange, call, kind, fault.message or MESSAGES[529], STATUS_OF.get(kind, 500))
+        case FaultKind.STATUS | FaultKind.OVERFLOW | FaultKind.HTML | FaultKind.REDIRECT | FaultKind.NOTHING:
+            return False
+        case _:
+            assert_never(fault.kind)
+    call.state, call.error = "fault", call.error or fault.kind.value
+    return True
+
+
 async def _flood(exchange: Exchange, count: int) -> None:
     """More text deltas in the block that is open."""
     sent = 0

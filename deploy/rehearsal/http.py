@@ -70,6 +70,12 @@ class Exchange:
         head = _head(status, [*headers, ("transfer-encoding", "chunked")])
         self._connection.write(head + _chunk(body) + b"0\r\n\r\n")
 
+    def answer_half(self, status: int, headers: list[Header], body: bytes) -> None:
+        """A whole answer announced and half of it sent; then the socket closes."""
+        self.begun = True
+        self._connection.write(_head(status, [*headers, ("content-length", str(len(body)))]) + body[: len(body) // 2])
+        self._connection.close()
+
     def cut(self) -> None:
         """Close the socket where it stands."""
         self.begun = True

@@ -70,12 +70,14 @@ class Ledger:
     def open(self, call: Call) -> None:
         call.index = self._next
         self._next += 1
-        call.overlap = call.session is not None and any(other.session == call.session for other in self._open.values())
-        if call.overlap:
-            for other in self._open.values():
-                other.overlap = other.overlap or other.session == call.session
         self.calls.append(call)
         self._open[call.request_id] = call
+
+    def others(self, call: Call) -> list[Call]:
+        """Calls of the same session that are in flight beside this one."""
+        if call.session is None:
+            return []
+        return [other for other in self._open.values() if other is not call and other.session == call.session]
 
     def in_flight(self) -> list[Call]:
         return list(self._open.values())

@@ -76,6 +76,7 @@ class ScriptBook:
 
     def clear(self) -> None:
         self._scripts.clear()
+        self._count = 0
 
     def add(self, value: Any) -> Script:
         """Register a script given as JSON; a name given again replaces. WrongScript where it is none."""
