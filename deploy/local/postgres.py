@@ -46,7 +46,8 @@ _SETTINGS = {
     "logging_collector": "off",
     "log_destination": "stderr",
 }
-_NO_FLUSH = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# A commit is still handed to the system before it returns, so it outlives a killed server.
+_NO_FLUSH = {"fsync": "off", "full_page_writes": "off"}
 
 
 def prepare(home: Home, programs: PostgresPrograms, *, identity: Identity, flush: bool = True) -> Server:
@@ -80,7 +81,7 @@ def _make_data(home: Home, place: Place, *, flush: bool) -> None:
     """initdb works under another name that is changed when the folder is whole: an interrupted one is never used."""
     data = place.data
     try:
-        for leftover in data.parent.glob(f"{data.name}.new-*"):
+        for leftover in data.parent.glob(f"{data.name}.new-*/"):
             shutil.rmtree(leftover, ignore_errors=True)
         if _is_whole(data, place.major):
             return
@@ -89,7 +90,7 @@ def _make_data(home: Home, place: Place, *, flush: bool) -> None:
     except OSError as error:
         raise os_error(error, "looking through", data) from error
     fresh = data.with_name(f"{data.name}.new-{secrets.token_hex(4)}")
-    word = home.root / ".initdb-password"
+    word = data.with_name(f"{data.name}.new-password")  # whom the server runs as must be able to read it
     write_private(word, secret(home, "postgres-admin") + "\n")
     try:
         place.own(word)

@@ -1,4 +1,4 @@
-"""A supervisor over played programs, in a process of its own. Run as `python -m tests.local.rig HOME NAME:WAVE[:HABIT…]…`.
+"""A supervisor over played programs, in a process of its own: `python -m tests.local.rig HOME NAME:WAVE[:HABIT…]…`.
 
 `postgres` and `valkey` among the names are the real servers. It writes HOME/stack.json as `./dev up` does.
 """
