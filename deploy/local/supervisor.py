@@ -192,6 +192,7 @@ class Supervisor:
         self._let_go(seat, child)
         program = seat.program
         if program.is_task and code == 0:
+            program.settle("")
             seat.phase, seat.was_ready = Phase.DONE, True
             return
         lines = list(child.last)
