@@ -38,6 +38,7 @@ def _add(commands: _Group, name: str, help: str, *, json: bool = True) -> argpar
 def _turns(commands: _Group) -> None:
     chat = _add(commands, "chat", "talk: text streams, a line typed meanwhile steers, Ctrl-C cancels the turn")
     chat.add_argument("--session", metavar="S", help="go on in this session")
+    chat.add_argument("--cap-usd", metavar="USD", type=dollars, help="most that the new session may cost")
     _for_new_session(chat)
 
     send = _add(commands, "send", "send one message")
@@ -49,9 +50,7 @@ def _turns(commands: _Group) -> None:
     send.add_argument("--cap-usd", metavar="USD", type=dollars, help="most that this turn may cost")
     send.add_argument("--max-steps", metavar="N", type=positive, help="most steps of this turn")
     send.add_argument("--idempotency-key", metavar="KEY", help="sent twice under one key, it happens once")
-    send.add_argument("--model", metavar="M", help="model of a new session")
-    send.add_argument("--title", metavar="T", help="title of a new session")
-    send.add_argument("--audience", choices=("private", "team"), help="who may see a new session")
+    _for_new_session(send)
 
     watch = _add(commands, "watch", "follow a turn's events until it ends; --json gives one event a line")
     watch.add_argument("turn", metavar="TURN")
@@ -66,10 +65,10 @@ def _turns(commands: _Group) -> None:
 
 
 def _for_new_session(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--model", metavar="M", help="model of the new session")
-    command.add_argument("--title", metavar="T", help="title of the new session")
-    command.add_argument("--audience", choices=("private", "team"), help="who may see the new session")
-    command.add_argument("--cap-usd", metavar="USD", type=dollars, help="most that the new session may cost")
+    command.add_argument("--model", metavar="M", help="model of a new session")
+    command.add_argument("--title", metavar="T", help="title of a new session")
+    command.add_argument("--audience", choices=("private", "team"), help="who may see a new session")
+    command.add_argument("--folder", metavar="PATH", help="attached read-only to a new session's workspace")
 
 
 def _reading(commands: _Group) -> None:
@@ -105,6 +104,7 @@ def _jobs(commands: _Group) -> None:
     edit.add_argument("job", metavar="JOB")
     edit.add_argument("--name", metavar="NAME")
     _job_fields(edit, needed=False)
+    edit.add_argument("--unset", action="append", metavar="FIELD", help="take away, such as cap_usd; may be repeated")
     for name, help_ in (
         ("run", "run a job now"),
         ("pause", "stop a job from coming due"),

@@ -80,7 +80,7 @@ def find(client: Client, name: str) -> str:
 
 
 def _edit(client: Client, asked: argparse.Namespace) -> Exit:
-    given = fields(asked)
+    given = fields(asked) | dict.fromkeys((name.replace("-", "_") for name in asked.unset or ()), None)
     if not given:
         raise Stop("wrong_use", "say what to change, such as --cron '30 6 * * *'", Exit.WRONG_USE)
     return _tell(asked, client.patch(f"/v1/jobs/{find(client, asked.job)}", given))

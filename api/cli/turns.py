@@ -27,7 +27,8 @@ def send(client: Client, asked: argparse.Namespace) -> Exit:
     if asked.json:
         screen.as_json(accepted)
     else:
-        screen.say(f"turn {turn['id']} in session {session} is {turn['status']}")
+        how = accepted.get("how") or turn["status"]
+        screen.say(f"turn {turn['id']} in session {session} is {how}")
         screen.note(f"nightshift watch {turn['id']}")
     return Exit.DONE
 
@@ -35,7 +36,8 @@ def send(client: Client, asked: argparse.Namespace) -> Exit:
 def open_session(client: Client, asked: argparse.Namespace, text: str, *, key: str | None = None) -> str:
     """A new session with what the command line says of it; its title is the first line of the text."""
     first = text.strip().partition("\n")[0][:TITLE_WIDTH]
-    body = {"title": asked.title or first or None, "model": asked.model, "audience": asked.audience}
+    folder = str(Path(asked.folder).expanduser().absolute()) if asked.folder else None
+    body = {"title": asked.title or first or None, "model": asked.model, "audience": asked.audience, "folder": folder}
     if asked.command == "chat":
         body["cap_usd"] = asked.cap_usd
     return str(client.post("/v1/sessions", body, key=key)["id"])
