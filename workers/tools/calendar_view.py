@@ -31,11 +31,12 @@ def events(source: Iterator[bytes]) -> Iterator[bytes]:
         yield f"[this calendar cannot be parsed ({type(error).__name__}); its text follows]\n".encode()
         yield bytes(raw)
         return
-    found = [part for calendar in calendars for part in _walk(calendar) if part.name in _KINDS]
+    found: list[Any] = [part for calendar in calendars for part in _walk(calendar) if part.name in _KINDS]
     for _, line in sorted((_key(part), _line(part)) for part in found):
         yield (line + "\n").encode("utf-8", "replace")
     if not found:
-        yield b"[a calendar without events]\n"
+        yield b"[no whole event in this calendar; its text follows]\n"
+        yield bytes(raw)
     if cut:
         yield f"[only the first {_MOST_BYTES:,} bytes of the calendar were read]\n".encode()
 

@@ -59,6 +59,6 @@ def _unknown(name: str) -> ToolResult:
     if not name.strip():
         return ToolResult("the call names no tool", is_error=True)
     shown = clean_text(name[:_MOST_NAME])
-    near = difflib.get_close_matches(shown.casefold(), list(TOOLS), n=3, cutoff=0.5)
+    near = difflib.get_close_matches(shown.casefold(), list(TOOLS), n=3, cutoff=0.6)
     hint = f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(TOOLS)}"
     return ToolResult(f"there is no tool {shown!r}{hint}", is_error=True)

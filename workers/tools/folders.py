@@ -20,7 +20,7 @@ CLOSED = frozenset(
 """Folders that are listed and not entered, unless the path names one: they hold what nobody wrote by hand."""
 MOST_DEPTH = 64
 _MOST_IN_FOLDER = 50_000
-_MOST_ENTRIES = 500_000
+_MOST_ENTRIES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,17 @@ class Tally:
         return told
 
 
-def walk(root: int, parts: tuple[str, ...], depth: int, over: Callable[[], bool], tally: Tally) -> Iterator[Entry]:
+def walk(
+    root: int, parts: tuple[str, ...], depth: int, over: Callable[[], bool], tally: Tally, under: str
+) -> Iterator[Entry]:
     """Every entry up to `depth` levels below `parts`, by folder and name. Raises `ToolRefused` if that is no folder."""
+    with beneath.folder(root, parts, under):
+        pass
     waiting = deque([parts])
     seen = 0
     while waiting:
         at = waiting.popleft()
-        for entry in _entries(root, at, tally, must=at == parts):
+        for entry in _entries(root, at, tally):
             seen += 1
             if seen > _MOST_ENTRIES or (seen % 256 == 0 and over()):
                 tally.stopped = True
@@ -86,13 +90,11 @@ def _plan(waiting: deque[tuple[str, ...]], entry: Entry, level: int, depth: int,
         waiting.append(entry.parts)
 
 
-def _entries(root: int, at: tuple[str, ...], tally: Tally, *, must: bool) -> list[Entry]:
+def _entries(root: int, at: tuple[str, ...], tally: Tally) -> list[Entry]:
     try:
         with beneath.folder(root, at) as fd:
             return _scan(fd, at, tally)
     except (ToolRefused, OSError):
-        if must:
-            raise
         tally.unreadable += 1
         return []
 

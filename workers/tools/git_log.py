@@ -18,13 +18,13 @@ _GIT_S = 20.0
 _MOST_COMMITS = 500
 _MOST_BYTES = 4 * 1024 * 1024
 _MOST_SUBJECT = 300
-# Marks that no name and no subject can hold once git has written them: %x1e and %x1f come from us alone.
-_FORM = "%x1e%h%x1f%ad%x1f%an%x1f%s"
+# NUL is the one character that neither a name nor a subject can hold: a commit cannot forge another's line.
+_FORM = "%x00%h%x00%ad%x00%an%x00%s"
 _SINCE = re.compile(r"[0-9A-Za-z .:,+/-]{1,64}")
 
 
 def run(context: ToolContext, arguments: Arguments) -> ToolResult:
-    """Lines `hash date author | subject`, newest first; with `stat`, below each the lines added, removed and the path."""
+    """Lines `hash date author | subject`, newest first; with `stat`, below each lines added, removed and path."""
     place = _place(context, arguments)
     since = text(arguments, "since", "")
     if since and not _SINCE.fullmatch(since):
@@ -34,7 +34,8 @@ def run(context: ToolContext, arguments: Arguments) -> ToolResult:
         form=_FORM, most=most + 1, since=since, numbers=flag(arguments, "stat"), parts=place.parts
     )
     data, whole = _ask(context, place, command)
-    entries = [_entry(record) for record in data.decode("utf-8", "replace").split("\x1e")[1:]]
+    fields = data.decode("utf-8", "replace").split("\x00")[1:]
+    entries = [_entry(fields[at : at + 4]) for at in range(0, len(fields) - 3, 4)]
     if not whole and entries:
         entries.pop()  # the one that was cut
     return _show(entries, most, whole)
@@ -99,13 +100,12 @@ def _failure(place: Place, end: int, words: bytes) -> str:
     return f"git could not read the repository in {where}"
 
 
-def _entry(record: str) -> str:
-    first, _, rest = record.partition("\n")
-    fields = [" ".join(_one_line(field).split()) for field in first.split("\x1f", 3)]
-    commit, date, author, subject = [*fields, "", "", "", ""][:4]
-    author = author.replace("|", "/")
-    lines = [f"{commit} {date} {author} | {subject[:_MOST_SUBJECT]}"]
-    for line in rest.splitlines():
+def _entry(fields: list[str]) -> str:
+    """`fields` are hash, date, author, and the subject with the numbers of its files in the lines below it."""
+    subject, _, numbers = fields[3].partition("\n")
+    commit, date, author, words = (" ".join(_one_line(field).split()) for field in (*fields[:3], subject))
+    lines = [f"{commit} {date} {author.replace('|', '/')} | {words[:_MOST_SUBJECT]}"]
+    for line in numbers.split("\n"):
         added, _, more = line.partition("\t")
         removed, _, path = more.partition("\t")
         if path:

@@ -104,6 +104,7 @@ class _Launcher:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
             os.nice(_NICE)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a parser's complaints quote what it read
             ending = (entry[0] for entry in self._ending.values())
             for other in (self._control, *self._running.values(), *ending):
                 other.close()

@@ -44,7 +44,7 @@ def run(context: ToolContext, arguments: Arguments) -> ToolResult:
 def _lines(context: ToolContext, place: Place, depth: int, tally: Tally) -> Iterator[str]:
     whole = not place.attached and not place.parts and context.attached is not None
     with open_root(context, place) as root:
-        for entry in walk(root, place.parts, depth, context.over, tally):
+        for entry in walk(root, place.parts, depth, context.over, tally, place.under):
             if not (whole and entry.parts[0] == INPUT):
                 yield _line(place.under, entry)
     if whole:

@@ -105,12 +105,10 @@ def _parts(message: Message) -> tuple[str, list[str]]:
 
 
 def _attachment(part: Message, name: str | None, kind: str) -> str:
-    payload = part.get_payload()
-    size = len(payload) if isinstance(payload, str) else 0
-    if str(part.get("Content-Transfer-Encoding", "")).strip().casefold() == "base64":
-        size = size * 3 // 4
+    payload = part.get_payload(decode=True)
+    size = len(payload) if isinstance(payload, bytes) else 0
     shown = " ".join(_decoded(name or "without a name").split())[:200]
-    return f"{shown} ({kind}, about {size:,} bytes)"
+    return f"{shown} ({kind}, {size:,} bytes)"
 
 
 def _decoded(name: str) -> str:

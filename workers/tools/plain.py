@@ -70,6 +70,12 @@ def sniff(start: bytes) -> Binary | Text:
     return Text("utf-8", 0)
 
 
+def unread(fd: int) -> str:
+    """Words for what lies behind the bytes that are ever read; empty where all are."""
+    behind = os.fstat(fd).st_size - MOST_BYTES
+    return f"only the first {MOST_BYTES:,} bytes can be read, {behind:,} more are in the file" if behind > 0 else ""
+
+
 def chunks(fd: int, kind: Text) -> Iterator[bytes]:
     """The text as UTF-8, or as it stands where its bytes are a one-byte encoding; ends after `MOST_BYTES`."""
     decoder = None if kind.encoding == "utf-8" else codecs.getincrementaldecoder(kind.encoding)("replace")

@@ -39,13 +39,7 @@ def run(context: ToolContext, arguments: Arguments) -> ToolResult:
 def _plain(context: ToolContext, fd: int, kind: plain.Text, first: int, most: int) -> ToolResult:
     taken = window.take(plain.chunks(fd, kind), first=first, most_lines=most, most_chars=_CAP, over=context.over)
     check_going(context)
-    unread = os.fstat(fd).st_size - plain.MOST_BYTES
-    if unread > 0:
-        taken.whole = False
-    words = (
-        f"only the first {plain.MOST_BYTES:,} bytes can be read, {unread:,} more are in the file" if unread > 0 else ""
-    )
-    shown, note = window.render(taken, words)
+    shown, note = window.render(taken, plain.unread(fd))
     return ToolResult(shown, note=note)
 
 

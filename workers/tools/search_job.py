@@ -51,7 +51,7 @@ def warm() -> None:
 
 
 def search(request: dict[str, Any], fds: list[int], over: Callable[[], bool]) -> dict[str, object]:
-    """`{"text", "note"}`, or `{"refused"}`: lines `path:line: text` and a last line in brackets on what was searched."""
+    """`{"text", "note"}`, or `{"refused"}`: lines `path:line: text` and a last line on what was searched."""
     text = str(request["pattern"])
     try:
         state = _Search(
@@ -66,6 +66,7 @@ def search(request: dict[str, Any], fds: list[int], over: Callable[[], bool]) ->
             _search_place(state, fd, tuple(place["parts"]), str(place["under"]), bool(place["without_input"]))
     except ToolRefused as refused:
         return {"refused": refused.message}
+    state.tally.stopped = state.tally.stopped and not state.full
     told = _told(state)
     return {"text": "\n".join([*state.found, f"[{told}]"[:_FOOTER]]), "note": told}
 
@@ -75,7 +76,7 @@ def _search_place(state: _Search, root: int, parts: tuple[str, ...], under: str,
         with beneath.regular_file(root, parts, under) as fd:
             _search_file(state, fd, parts, under)
         return
-    for entry in walk(root, parts, MOST_DEPTH, state.done, state.tally):
+    for entry in walk(root, parts, MOST_DEPTH, state.done, state.tally, under):
         if without_input and entry.parts[0] == INPUT:
             continue
         if entry.kind != "file" or not _wanted(state, entry.parts):

@@ -23,19 +23,27 @@ class Window:
 
 
 def take(
-    source: Iterator[bytes], *, first: int, most_lines: int, most_chars: int, over: Callable[[], bool] = lambda: False
+    source: Iterator[bytes],
+    *,
+    first: int,
+    most_lines: int,
+    most_chars: int,
+    over: Callable[[], bool],
+    counted: Callable[[], bool] = lambda: False,
 ) -> Window:
-    """Reads to the end of `source` to count, keeping no more than the window; stops early once `over()`."""
+    """Reads to the end of `source` to count, keeping no more than the window.
+
+    Stops early once `over()`, and, when the window is full, once `counted()`: a total is not worth any wait.
+    """
     window = Window(first)
     room = most_chars - _FOOTER
     state = _Reader(window, room, most_lines)
     for chunk in source:
-        if over():
+        if over() or (state.full and counted()):
             window.whole = False
             break
         state.feed(chunk)
-    else:
-        state.end()
+    state.end()
     return window
 
 
@@ -49,11 +57,11 @@ class _Reader:
         self._line = b""
         self._length = 0
         self._ended = 0
-        self._full = False
+        self.full = False
 
     def feed(self, chunk: bytes) -> None:
         skips = self._ended + chunk.count(b"\n") + 1 < self._window.first
-        if self._full or skips:
+        if self.full or skips:
             self._ended += chunk.count(b"\n")
             last = chunk.rfind(b"\n")
             self._length = self._length + len(chunk) if last < 0 else len(chunk) - last - 1
@@ -71,13 +79,13 @@ class _Reader:
 
     def _grow(self, piece: bytes) -> None:
         self._length += len(piece)
-        if not self._full and self._ended + 1 >= self._window.first:
+        if not self.full and self._ended + 1 >= self._window.first:
             # Four bytes a character at most.
             self._line += piece[: max(0, self._room * 4 - len(self._line))]
 
     def _close(self) -> None:
         self._ended += 1
-        if not self._full and self._ended >= self._window.first:
+        if not self.full and self._ended >= self._window.first:
             self._keep()
         self._line, self._length = b"", 0
 
@@ -86,24 +94,24 @@ class _Reader:
         text = clean_text(plain.decode(self._line.removesuffix(b"\r"))).replace("\r", "\u240d")
         if len(text) > self._room or len(self._line) < self._length:
             if window.shown:
-                self._full = True
+                self.full = True
                 return
             text = text[: self._room]
             window.cut_line = f"line {self._ended} is cut after {len(text):,} characters of {self._length:,} bytes"
         window.shown.append(text)
         self._room -= len(text) + 1
-        self._full = self._room <= 0 or len(window.shown) >= self._most_lines
+        self.full = self._room <= 0 or len(window.shown) >= self._most_lines
 
 
 def render(window: Window, unread: str = "") -> tuple[str, str | None]:
     """The text for the model and, if anything is missing from it, the footer's words."""
-    shown, total = len(window.shown), window.total
-    last = window.first + shown - 1
-    if not shown:
-        return _nothing(window)
+    if not window.shown:
+        return _nothing(window, unread)
+    total, whole = window.total, window.whole and not unread
+    last = window.first + len(window.shown) - 1
     told: list[str] = []
-    seen = f"{total}" if window.whole else f"{max(total, last)}+"
-    if window.first > 1 or last < total or not window.whole:
+    seen = f"{total}" if whole else f"{max(total, last)}+"
+    if window.first > 1 or last < total or not whole:
         words = f"lines {window.first}-{last} of {seen} shown"
         if last < total or not window.whole:
             words += f"; read on with offset={last + 1}"
@@ -114,8 +122,9 @@ def render(window: Window, unread: str = "") -> tuple[str, str | None]:
     return "\n".join(window.shown + ([f"[{footer}]"] if told else [])), footer or None
 
 
-def _nothing(window: Window) -> tuple[str, str | None]:
+def _nothing(window: Window, unread: str) -> tuple[str, str | None]:
     if window.total == 0 and window.whole:
         return "[empty file]", None
-    footer = f"nothing at line {window.first}: there are {window.total}{'' if window.whole else '+'} lines"
+    seen = f"{window.total}{'' if window.whole else '+'}"
+    footer = f"nothing at line {window.first}: {unread or f'there are {seen} lines'}"
     return f"[{footer}]", footer

@@ -1,0 +1,1 @@
+"""Tests of the tools and of the walls around them."""
