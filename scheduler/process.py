@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 import structlog
 
-from scheduler import bell, looks, takeover
+from scheduler import bell, deliveries, looks, takeover, tick
+from scheduler.clock import ClockMover
+from scheduler.index import Indexer
 from scheduler.loops import Loop
 from scheduler.room import Room
 from scheduler.sweep import Sweep
@@ -24,6 +26,8 @@ from shared.store.pool import Database
 
 CONFIGURATION_IS_WRONG = 78
 SILENCE_S = 2.0
+INDEX_S = 5.0
+CLOCK_S = 0.1
 STOP_S = 4.0
 log = structlog.get_logger("scheduler")
 
@@ -83,7 +87,12 @@ def chores(room: Room, found: looks.Found) -> dict[str, Loop]:
     sweep = Sweep(room)
     table: dict[str, tuple[float, Callable[[], object]]] = {
         "sweep": (SILENCE_S, sweep.run),
+        "tick": (SILENCE_S, lambda: tick.run_due(room)),
+        "deliver": (SILENCE_S, lambda: deliveries.run_due(room)),
+        "index": (INDEX_S, Indexer(room).run),
     }
+    if room.settings.test_clock:
+        table["clock"] = (CLOCK_S, ClockMover(room).run)
     loops = {name: Loop(room, name, period, run) for name, (period, run) in table.items()}
     loops["takeover"] = Loop(
         room, "takeover", SILENCE_S, lambda: takeover.take_over(room, found.dead), asked=found.changed

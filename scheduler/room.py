@@ -38,8 +38,9 @@ class Room:
 
     def publish(self, turn: object, step: int, fence: int, kind: EventKind, data: dict[str, object]) -> None:
         """The first event of a fence that this process raised. A hint to viewers: Postgres says the same."""
-        args: list[Any] = list(stream.append_args(turn, [stream.Event(step, fence, 1, kind, data)]))
+        keys, args = stream.append_args(turn, [stream.Event(step, fence, 1, kind, data)])
+        given: list[Any] = [*keys, *args]
         try:
-            self.redis.eval(stream.APPEND, 2, *args)
+            self.redis.eval(stream.APPEND, len(keys), *given)
         except redis.RedisError as error:
             log.info("publish.missed", turn=str(turn), kind=kind, error=type(error).__name__)

@@ -1,0 +1,1 @@
+"""A process's life: lease, lock, and how both outlive what happens to their connections."""

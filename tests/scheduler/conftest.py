@@ -1,26 +1,20 @@
-"""Servers for the module, a database for the test."""
+"""A world for each test: its own database in the run's servers, and processes that end with it."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 
-from deploy.local.servers import Servers, ephemeral
-from tests.scheduler.world import Child, World, new_world
-
-
-@pytest.fixture(scope="package")
-def servers() -> Generator[Servers]:
-    with tempfile.TemporaryDirectory(prefix="ns-sched-") as folder, ephemeral(Path(folder)) as running:
-        yield running
+from tests.scheduler.world import Child, World
 
 
 @pytest.fixture
-def world(servers: Servers, tmp_path: Path) -> World:
-    return new_world(servers, tmp_path / "home")
+def world(database_url: str, redis_url: str, tmp_path: Path) -> World:
+    home = tmp_path / "home"
+    home.mkdir()
+    return World(database_url, redis_url, home)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 import sys
 from typing import Any
 
+from shared import logs
 from shared.errors import LeaseLost
 from shared.life import Life
 from shared.settings import load
@@ -20,6 +21,7 @@ def _say(value: Any) -> None:
 
 def main() -> None:
     settings = load()
+    logs.configure()
     life = Life(settings, "worker", settings.slots, settings.classes)
     database = Database(settings.database_url, size=2, wait_s=5)
     assert life.start(60)

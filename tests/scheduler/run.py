@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from scheduler import beat, process
+from scheduler.beat import main as beat
+from scheduler.process import main as scheduler
 
 if __name__ == "__main__":
-    sys.exit({"scheduler": process.main, "beat": beat.main}[sys.argv[1]](sys.argv[2:]))
+    sys.exit({"scheduler": scheduler, "beat": beat}[sys.argv[1]](sys.argv[2:]))

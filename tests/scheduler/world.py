@@ -16,19 +16,16 @@ from typing import Any, LiteralString
 from uuid import UUID
 
 import psycopg
-from psycopg import sql
 from psycopg.rows import DictRow, dict_row
 
-from deploy.local.home import secret
-from deploy.local.servers import Servers
 from scheduler.room import Room
 from shared import stream
 from shared.doorbell import Doorbell, celery_app
 from shared.settings import Settings, load
-from shared.store import migrate
 from shared.store.intake import NewSession, NewTurn, admit, create_session
 from shared.store.pool import Database
 from shared.store.principals import ensure_principal
+from shared.store.statements import admission, one, turn_end
 from shared.values import OnBusy, PrincipalKind, Role, TurnClass
 
 ROOT = Path(__file__).parents[2]
@@ -39,8 +36,8 @@ PAYLOAD = '[{"type":"text","text":"what broke last night?"}]'
 class World:
     """A migrated database of its own, and rows made the way that the API makes them."""
 
-    servers: Servers
     database_url: str
+    redis_url: str
     home: Path
     changes: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -49,7 +46,7 @@ class World:
         return {
             "NIGHTSHIFT_HOME": str(self.home),
             "NIGHTSHIFT_DATABASE_URL": self.database_url,
-            "NIGHTSHIFT_REDIS_URL": self.servers.valkey.url,
+            "NIGHTSHIFT_REDIS_URL": self.redis_url,
             **self.changes,
         }
 
@@ -109,28 +106,12 @@ class World:
 
     def park(self, turn: UUID, wait_s: float | None, reason: str = "backoff") -> None:
         """Claim a queued turn and park it, by the statements that a worker uses."""
-        from shared.store.statements import admission, one, turn_end
-
         session = self.turn(turn)["session"]
         with self.connection() as connection, connection.transaction():
             held = one(connection, admission.CLAIM, {"session": session, "turn": turn, "holder": UUID(int=1)})
             assert held is not None
             params = {"session": session, "turn": turn, "fence": held["fence"], "reason": reason, "wait_s": wait_s}
             assert one(connection, turn_end.PARK, params)
-
-
-def new_world(servers: Servers, home: Path, changes: dict[str, str] | None = None) -> World:
-    """A fresh database in the servers, at the newest revision."""
-    name = f"t_{secrets.token_hex(6)}"
-    sockets = servers.postgres.url.partition("host=")[2]
-    word = secret(servers.home, "postgres-admin")
-    admin = f"postgresql://postgres:{word}@/postgres?host={sockets}"
-    with psycopg.connect(admin, autocommit=True) as connection:
-        connection.execute(sql.SQL("create database {} owner nightshift").format(sql.Identifier(name)))
-    url = servers.postgres.url.replace("/nightshift?", f"/{name}?")
-    migrate.upgrade(url)
-    home.mkdir(parents=True, exist_ok=True)
-    return World(servers, url, home, changes or {})
 
 
 class Child:
