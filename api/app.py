@@ -1,0 +1,73 @@
+"""The application: its services, made and ended with it, and its routes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.responses import RedirectResponse, Response
+
+from api import openapi, problems
+from api.asking import Asking
+from api.auth import Auth
+from api.database import Database
+from api.events.hub import Hub
+from api.hints import Hints
+from api.ringer import Ringer
+from api.routes import events, health, sessions, turns
+from api.seats import Seats
+from api.services import Services
+from api.vitals import Vitals
+from shared.doorbell import Doorbell, celery_app
+from shared.settings import Settings
+
+VERSION = "1"
+ROUTERS = (sessions.router, turns.router, events.router, health.router)
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """An application over the servers that `settings` names. It connects when it starts, not here."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        services = _services(settings)
+        app.state.services = services
+        await services.asking.open()
+        services.hub.open()
+        try:
+            yield
+        finally:
+            await services.hub.close()
+            await services.vitals.close()
+            await services.asking.close()
+            services.ringer.close()
+            services.hints.close()
+            services.database.close()
+
+    app = FastAPI(title="Nightshift", version=VERSION, lifespan=lifespan, docs_url=None, redoc_url=None)
+    problems.install(app)
+    openapi.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+
+    @app.get("/", include_in_schema=False)
+    async def front() -> Response:
+        return RedirectResponse("/docs")
+
+    return app
+
+
+def _services(settings: Settings) -> Services:
+    asking = Asking(settings.database_url)
+    return Services(
+        settings=settings,
+        database=Database(settings.database_url),
+        asking=asking,
+        auth=Auth(asking),
+        hub=Hub(asking, settings.redis_url),
+        ringer=Ringer(Doorbell(celery_app(settings.redis_url, connections=4))),
+        hints=Hints(settings.redis_url),
+        seats=Seats(),
+        vitals=Vitals(asking, settings.redis_url),
+    )

@@ -1,0 +1,101 @@
+"""A request's body: read within its bound, then made into a model, with whatever text it holds made storable.
+
+Done by hand, since the usual way refuses lone surrogates and mangles what it cannot decode.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect, Request
+
+from api.problems import InputInvalid, field_of
+from shared.errors import Refused
+from shared.text import REPLACEMENT
+
+MOST_BODY = 12 * 1024 * 1024
+_MOST_DRAINED = 4 * MOST_BODY
+_MOST_DEPTH = 40
+M = TypeVar("M", bound=BaseModel)
+
+
+async def read(request: Request) -> bytes:
+    """The whole body. Raises Refused `body_too_large` (413).
+
+    What is too large is still taken in and thrown away, within a bound: a client that is cut off while it sends sees
+    a broken connection, not the sentence.
+    """
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size <= MOST_BODY:
+                chunks.append(chunk)
+            elif size > _MOST_DRAINED:
+                break
+    except ClientDisconnect as error:
+        raise Refused("the request was cut off before its end", code="body_cut_off", status=400) from error
+    if size > MOST_BODY:
+        raise Refused(f"a request may have at most {MOST_BODY:,} bytes", code="body_too_large", status=413)
+    return b"".join(chunks)
+
+
+def parse(raw: bytes, model: type[M]) -> M:
+    """The body as `model`; an empty body is an empty object. Raises Refused or InputInvalid."""
+    value: object = _clean(_load(raw), 0) if raw.strip() else dict[str, object]()
+    if not isinstance(value, dict):
+        raise Refused("the body must be a JSON object", code="body_invalid", status=422)
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        raise InputInvalid([{"field": field_of(one["loc"]), "fault": one["msg"]} for one in found[:20]]) from error
+
+
+def _load(raw: bytes) -> object:
+    try:
+        return json.loads(_decode(raw), parse_constant=_refuse)
+    except RecursionError as error:
+        raise Refused("the body is nested too deeply", code="body_invalid", status=422) from error
+    except ValueError as error:
+        raise Refused(f"the body is not JSON: {str(error)[:200]}", code="body_invalid", status=422) from error
+
+
+def _decode(raw: bytes) -> str:
+    """UTF-8, where a lone surrogate may stand in it as such: it is replaced afterwards like an escaped one."""
+    try:
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise Refused(f"the body is not UTF-8 (byte {error.start})", code="body_not_utf8", status=422) from error
+
+
+def _refuse(word: str) -> object:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _clean(value: object, depth: int) -> object:
+    """Each lone surrogate as U+FFFD, in keys too. NUL stays: JSON can hold it, other fields replace it."""
+    if depth > _MOST_DEPTH:
+        raise Refused("the body is nested too deeply", code="body_invalid", status=422)
+    match value:
+        case str():
+            return whole_characters(value)
+        case list():
+            return [_clean(one, depth + 1) for one in cast("list[object]", value)]
+        case dict():
+            found = cast("dict[str, object]", value)
+            return {whole_characters(key): _clean(one, depth + 1) for key, one in found.items()}
+        case _:
+            return value
+
+
+def whole_characters(text: str) -> str:
+    """The text with each lone surrogate replaced by U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "".join(REPLACEMENT if "\ud800" <= char <= "\udfff" else char for char in text)
+    return text

@@ -1,0 +1,86 @@
+"""The HTTP answer of a watched turn: bytes from the log, heartbeats, and an end after the last event."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncGenerator
+from uuid import UUID
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from api.events import frames
+from api.events.feed import Feed
+from api.events.hub import Hub
+from api.events.truth import Seen
+from api.events.viewer import Viewer
+
+HEARTBEAT_S = 15.0
+STUCK_S = 30.0
+
+
+async def answer(hub: Hub, turn: UUID, digest: bytes, last_id: str | None, seen: Seen) -> Response:
+    """Joins first, so that a refusal is still a problem and not a broken stream. Raises StoreUnavailable."""
+    viewer = Viewer(digest)
+    feed, first, place = await hub.join(turn, viewer, last_id, seen)
+    if feed.over and not first and place == feed.log.end:
+        hub.leave(feed, viewer)
+        return Response(status_code=204)  # it has everything: an EventSource stops at this, and would come again at 200
+    return _EventStream(hub, viewer, feed, first, place)
+
+
+class _EventStream(Response):
+    """Starlette's own streaming response cannot give up on a client that takes nothing."""
+
+    def __init__(self, hub: Hub, viewer: Viewer, feed: Feed, first: bytes, place: int) -> None:
+        self.status_code = 200
+        self.background = None
+        self.body = b""
+        self.media_type = "text/event-stream"
+        self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
+        self._hub, self._viewer, self._feed = hub, viewer, feed
+        self._chunks = _chunks(viewer, feed, first, place)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
+        viewer = self._viewer
+        viewer.started = True
+        listening = asyncio.create_task(_listen(receive, viewer))
+        try:
+            headers = [pair for pair in self.raw_headers if pair[0] != b"content-length"]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            async for chunk in self._chunks:
+                async with asyncio.timeout(STUCK_S):
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except TimeoutError:
+            pass  # it takes nothing: the server closes a connection whose answer did not end
+        finally:
+            listening.cancel()
+            self._hub.leave(self._feed, viewer)
+
+
+async def _listen(receive: Receive, viewer: Viewer) -> None:
+    with contextlib.suppress(OSError):
+        while (await receive())["type"] != "http.disconnect":
+            pass
+    viewer.hang_up()
+
+
+async def _chunks(viewer: Viewer, feed: Feed, first: bytes, place: int) -> AsyncGenerator[bytes]:
+    yield frames.OPENING + first
+    while not viewer.gone:
+        if viewer.farewell is not None:
+            yield viewer.farewell
+            return
+        if place < feed.log.base:
+            yield frames.TOO_SLOW
+            return
+        data, place = feed.log.read(place)
+        if data:
+            yield data
+        elif feed.over:
+            return
+        elif not await viewer.wait(HEARTBEAT_S * random.uniform(0.8, 1.0)):
+            yield frames.HEARTBEAT

@@ -1,0 +1,99 @@
+"""What Postgres says of watched turns: the committed steps of one, and once a second how all of them stand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, LiteralString, cast
+from uuid import UUID
+
+import orjson
+
+from api.asking import Asking
+from api.events.timeline import Committed
+from api.reads import turns
+from api.visible import only
+from api.wire.shown import Turn
+from shared.values import TurnStatus
+
+TURN: LiteralString = turns.SHOWN + " where t.id = %(turn)s"
+STEPS = """
+select step, fence, content from messages where turn = %(turn)s and role = 'assistant' order by step, ordinal
+"""
+STANDING = "select id, status, step, fence from turns where id = any(%(turns)s)"
+LIVE_TOKENS = """
+select t.digest from tokens t join principals p on p.id = t.principal
+where t.digest = any(%(digests)s) and t.revoked_at is null and p.disabled_at is null
+"""
+SEEN = only(
+    """
+select t.status, t.fence, array(select m.step from messages m where m.turn = t.id and m.role = 'assistant') as steps
+from turns t join sessions s on s.id = t.session where t.id = %(turn)s
+"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a turn stands: `step` is its last committed one."""
+
+    status: TurnStatus
+    step: int
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A turn as a viewer finds it on arrival."""
+
+    status: TurnStatus
+    fence: int
+    steps: frozenset[int]
+
+
+class Truth:
+    """Bounded reads; each raises StoreUnavailable."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    async def seen(self, turn: UUID, who: UUID) -> Seen | None:
+        """The turn, or None where there is none that this principal may see."""
+        rows = await self._asking.rows(SEEN, {"turn": turn, "who": who})
+        if not rows:
+            return None
+        return Seen(TurnStatus(rows[0]["status"]), rows[0]["fence"], frozenset(rows[0]["steps"]))
+
+    async def turn(self, turn: UUID) -> Turn | None:
+        rows = await self._asking.rows(TURN, {"turn": turn})
+        return turns.shown(rows[0]) if rows else None
+
+    async def steps(self, turn: UUID) -> dict[int, Committed]:
+        """The committed steps; their text is that of the model's text blocks."""
+        found: dict[int, Committed] = {}
+        for row in await self._asking.rows(STEPS, {"turn": turn}):
+            before = found.get(row["step"])
+            text = ("" if before is None else before.text) + text_of(row["content"])
+            found[row["step"]] = Committed(text, row["fence"])
+        return found
+
+    async def standing(self, watched: Iterable[UUID]) -> dict[UUID, Standing]:
+        """How all of these turns stand, in one read."""
+        rows = await self._asking.rows(STANDING, {"turns": list(watched)})
+        return {row["id"]: Standing(TurnStatus(row["status"]), row["step"], row["fence"]) for row in rows}
+
+    async def live_tokens(self, digests: Iterable[bytes]) -> set[bytes]:
+        """Those of these tokens that are still good, in one read."""
+        rows = await self._asking.rows(LIVE_TOKENS, {"digests": list(digests)})
+        return {bytes(row["digest"]) for row in rows}
+
+
+def text_of(content: str) -> str:
+    """The text in a message's content, the text of a JSON array of blocks."""
+    try:
+        blocks: Any = orjson.loads(content)
+    except orjson.JSONDecodeError:  # an escaped lone surrogate, which the standard library takes
+        blocks = json.loads(content)
+    found = cast("list[dict[str, Any]]", blocks)
+    return "".join(str(block.get("text", "")) for block in found if block.get("type") == "text")

@@ -1,0 +1,106 @@
+"""Turns: begun, looked at, steered, cancelled."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from api import answers, commands, texts
+from api.commands import Answer
+from api.injected import Reading, Serving, Writing, identifier
+from api.openapi import accepts, gives
+from api.reads import sessions, turns
+from api.services import Services
+from api.wire.asked import Nothing, SteerAsked, TurnAsked
+from api.wire.shown import Turn, TurnHolder, TurnStarted
+from shared.store import intake
+from shared.store.pool import Connection
+from shared.values import TurnClass, TurnStatus
+
+router = APIRouter(tags=["turns"])
+
+
+@router.post(
+    "/v1/sessions/{session}/turns", status_code=202, openapi_extra=accepts(TurnAsked), responses=gives(TurnStarted, 202)
+)
+def start_turn(serving: Serving, written: Writing, session: str) -> Response:
+    """Send an input. A busy session queues it, takes it as steering, or refuses it, as `on_busy` says."""
+    id_ = identifier(session)
+    asked = written.body(TurnAsked)
+    settings, who = serving.settings, written.caller.principal.id
+    new = intake.NewTurn(
+        session=id_, principal=who, turn_class=TurnClass.INTERACTIVE, payload=texts.payload(asked.input),
+        deadline_s=settings.interactive_deadline_s, max_steps=asked.max_steps or settings.max_steps,
+        cap_usd=asked.cap_usd if asked.cap_usd is not None else settings.turn_cap_usd,
+    )  # fmt: skip
+
+    def effect(connection: Connection) -> Answer:
+        sessions.must_see(connection, id_, who)
+        bound = settings.queued_per_session
+        admitted = intake.admit(connection, new, on_busy=asked.on_busy, queue_bound=bound)
+        turn = turns.find(connection, admitted.turn, who)
+        shown = TurnStarted(turn=turn, events=f"/v1/turns/{admitted.turn}/events", how=admitted.how)
+        return Answer(202, answers.text(shown), after=lambda: _tell(serving, admitted))
+
+    return commands.perform(serving, written, effect).response()
+
+
+def _tell(serving: Services, admitted: intake.Admitted) -> None:
+    match admitted.how:
+        case intake.How.QUEUED:
+            serving.ringer.ring(TurnClass.INTERACTIVE)
+        case intake.How.STEERED:
+            serving.hints.tell("steer", admitted.turn)
+
+
+@router.get("/v1/turns/{turn}", responses=gives(Turn))
+def get_turn(serving: Serving, caller: Reading, turn: str) -> Response:
+    """One turn: how it stands, its answer, its bill."""
+    id_, who = identifier(turn), caller.principal.id
+    return answers.ok(serving.database.read(lambda c: turns.find(c, id_, who)))
+
+
+@router.post(
+    "/v1/turns/{turn}/steer", status_code=202, openapi_extra=accepts(SteerAsked), responses=gives(TurnHolder, 202)
+)
+def steer_turn(serving: Serving, written: Writing, turn: str) -> Response:
+    """Say something to a turn that is under way; it is folded in at the next boundary."""
+    id_, who = identifier(turn), written.caller.principal.id
+    payload = texts.payload(written.body(SteerAsked).input)
+
+    def effect(connection: Connection) -> Answer:
+        turns.session_of(connection, id_, who)
+        intake.steer(connection, id_, who, payload)
+        return _shown(connection, id_, who, after=lambda: serving.hints.tell("steer", id_))
+
+    return commands.perform(serving, written, effect).response()
+
+
+@router.post(
+    "/v1/turns/{turn}/cancel", status_code=202, openapi_extra=accepts(Nothing), responses=gives(TurnHolder, 202)
+)
+def cancel_turn(serving: Serving, written: Writing, turn: str) -> Response:
+    """End a turn: at once if it waits, else as soon as its worker has shut the running call."""
+    id_, who = identifier(turn), written.caller.principal.id
+    written.body(Nothing)
+
+    def effect(connection: Connection) -> Answer:
+        turns.session_of(connection, id_, who)
+        found = intake.cancel(connection, id_, who)
+
+        def tell() -> None:
+            if found["status"] == TurnStatus.RUNNING:
+                serving.hints.tell("cancel", id_)
+            else:
+                serving.hub.nudge()
+                serving.ringer.ring(TurnClass.INTERACTIVE)  # the next turn of this session may run now
+
+        return _shown(connection, id_, who, after=tell)
+
+    return commands.perform(serving, written, effect).response()
+
+
+def _shown(connection: Connection, turn: UUID, who: UUID, *, after: commands.After) -> Answer:
+    return Answer(202, answers.text(TurnHolder(turn=turns.find(connection, turn, who))), after=after)

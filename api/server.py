@@ -1,0 +1,108 @@
+"""The API as a process: refuses a database that it does not fit, says when it listens, stops within ten seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable
+
+import psycopg
+import uvicorn
+from fastapi import FastAPI
+
+from api.app import create_app
+from shared import logs
+from shared import settings as settings_module
+from shared.errors import SchemaMismatch, SettingsError
+from shared.settings import Settings
+from shared.store import migrate
+
+BACKLOG = 2048
+GRACE_S = 4
+WRONG_SETTINGS, FAILED = 78, 1
+
+
+def main(argv: list[str]) -> int:
+    """`nightshift api`. 78: do not start me again, the message says what is wrong; 1: it may go better next time."""
+    try:
+        settings = settings_module.load()
+        if argv:
+            raise SettingsError(f"`nightshift api` takes no arguments (got {argv[0]})")
+        _check(settings)
+        listening = _listen(settings.api_host, settings.api_port)
+    except SettingsError as error:
+        return _say(error.message, WRONG_SETTINGS)
+    except SchemaMismatch as error:
+        return _say(error.message, WRONG_SETTINGS)
+    except psycopg.OperationalError as error:
+        sentence = migrate.unreachable_text(error)
+        return _say(sentence, WRONG_SETTINGS if "user and password" in sentence else FAILED)
+    except OSError as error:
+        return _say(f"cannot listen ({error.strerror}): see NIGHTSHIFT_API_HOST and NIGHTSHIFT_API_PORT", FAILED)
+    logs.configure(settings.log_level)
+    app = create_app(settings)
+    with listening:
+        asyncio.run(serve(build(app), app, listening, _ready))
+    return 0
+
+
+def _say(sentence: str, code: int) -> int:
+    sys.stderr.write(f"nightshift api: {sentence}\n")
+    return code
+
+
+def _check(settings: Settings) -> None:
+    for name in ("database_url", "redis_url"):
+        if not getattr(settings, name):
+            raise SettingsError(f"NIGHTSHIFT_{name.upper()} is not set: `./dev up` starts a stack that sets it")
+    try:
+        with psycopg.connect(settings.database_url, autocommit=True, connect_timeout=5) as connection:
+            migrate.check(connection)
+    except psycopg.ProgrammingError as error:  # the URL itself does not parse
+        raise SettingsError(f"NIGHTSHIFT_DATABASE_URL is not a connection string: {error}") from error
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def build(app: FastAPI) -> uvicorn.Server:
+    config = uvicorn.Config(
+        app, lifespan="on", access_log=False, log_config=None, timeout_graceful_shutdown=GRACE_S, backlog=BACKLOG,
+        timeout_keep_alive=30, server_header=False, ws="none",
+    )  # fmt: skip
+    return uvicorn.Server(config)
+
+
+async def serve(server: uvicorn.Server, app: FastAPI, listening: socket.socket, ready: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT. Streams never end by themselves, so they are sent away first."""
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn tells of neither by an event
+        await asyncio.sleep(0.005)
+    if server.started:
+        host, port = listening.getsockname()[:2]
+        ready(f"http://{host}:{port}")
+    while not server.should_exit and not serving.done():  # noqa: ASYNC110 - as above
+        await asyncio.sleep(0.1)
+    if server.started:
+        app.state.services.hub.send_away()
+    await serving
+
+
+def _ready(url: str) -> None:
+    sys.stdout.write(f"nightshift api ready {url}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

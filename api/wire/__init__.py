@@ -1,0 +1,1 @@
+"""What crosses the wire: bodies of requests and answers. Dollars are numbers; null is an unknown cost, never zero."""

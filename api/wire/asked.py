@@ -1,0 +1,87 @@
+"""Bodies of requests. An unknown field is refused by name, so that a misspelt one is not silently ignored."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.wire.fields import Dollars, Line, ModelName, Name, Path, ProfileName, Steps, Words
+from shared.values import Audience, OnBusy
+
+Input = str | list[dict[str, Any]]
+INPUT = Field(description="Text, or blocks; text blocks only for now. At most 10 MiB of text, not blank.")
+
+
+class Asked(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SessionAsked(Asked):
+    title: Line = ""
+    profile: ProfileName = "default"
+    model: ModelName | None = None
+    cap_usd: Dollars | None = None
+    audience: Audience = Audience.PRIVATE
+    people: list[UUID] = Field(default=[], max_length=200, description="With audience 'people': who else may see it")
+    folder: Path | None = Field(default=None, description="Attached read-only to the workspace; an admin's to give")
+
+
+class TurnAsked(Asked):
+    input: Input = INPUT
+    on_busy: OnBusy = OnBusy.QUEUE
+    cap_usd: Dollars | None = None
+    max_steps: Steps | None = None
+
+
+class SteerAsked(Asked):
+    input: Input = INPUT
+
+
+class Nothing(Asked):
+    """A POST that needs no body."""
+
+
+class JobAsked(Asked):
+    name: Name
+    cron: Line = Field(description="Five fields, or an alias such as @daily")
+    zone: Line = Field(default="UTC", description="IANA time zone")
+    prompt: Words = Field(description="The scaffold: what stays the same from run to run")
+    tail: Words = ""
+    workspace: Path | None = None
+    folder: Path | None = None
+    profile: ProfileName = "default"
+    model: ModelName | None = None
+    cap_usd: Dollars | None = None
+    max_steps: Steps | None = None
+    deadline_s: int | None = Field(default=None, strict=True, ge=1, le=7 * 86400)
+    audience: Literal["private", "team"] = "team"
+    deliver_session: UUID | None = None
+    deliver_file: Path | None = None
+
+
+class JobChange(Asked):
+    """Only what is given changes; null takes away what may be absent."""
+
+    name: Name | None = None
+    cron: Line | None = None
+    zone: Line | None = None
+    prompt: Words | None = None
+    tail: Words | None = None
+    workspace: Path | None = None
+    folder: Path | None = None
+    profile: ProfileName | None = None
+    model: ModelName | None = None
+    cap_usd: Dollars | None = None
+    max_steps: Steps | None = None
+    deadline_s: int | None = Field(default=None, strict=True, ge=1, le=7 * 86400)
+    audience: Literal["private", "team"] | None = None
+    deliver_session: UUID | None = None
+    deliver_file: Path | None = None
+    paused: bool | None = Field(default=None, strict=True)
+
+
+class ClockAsked(Asked):
+    advance_s: float = Field(gt=0, le=366 * 86400, allow_inf_nan=False)
+    jump: bool = Field(default=False, strict=True)

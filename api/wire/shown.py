@@ -1,0 +1,184 @@
+"""Bodies of answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+
+class Shown(BaseModel):
+    """Base of what is shown."""
+
+
+class Fault(Shown):
+    field: str
+    fault: str
+
+
+class Problem(Shown):
+    """RFC 9457. `code` is stable; `detail` is a sentence a person can act on."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    errors: list[Fault] = []
+
+
+class Failure(Shown):
+    code: str
+    message: str
+
+
+class Tokens(Shown):
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+class Waiting(Shown):
+    """Why a turn is not running. `on`: `worker`, `session` (an earlier turn of it), or what it is parked on."""
+
+    on: str
+    since: datetime
+    until: datetime | None
+
+
+class Turn(Shown):
+    id: UUID
+    session_id: UUID
+    status: str
+    turn_class: str = Field(serialization_alias="class")
+    requested_by: str
+    parked_on: str | None
+    waiting: Waiting | None
+    answer: str | None
+    error: Failure | None
+    steps_used: int
+    steps_refunded: int
+    max_steps: int
+    cost_usd: float | None
+    cap_usd: float | None
+    tokens: Tokens
+    attempts: int
+    takeovers: int
+    cancel_requested_at: datetime | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    wake_at: datetime | None
+    deadline_at: datetime | None
+
+
+class TurnStarted(Shown):
+    turn: Turn
+    events: str
+    how: str
+
+
+class TurnHolder(Shown):
+    turn: Turn
+
+
+class Breaker(Shown):
+    ineffective_strikes: int
+    fallback_streak: int
+    blocked_at: datetime | None
+
+
+class Cache(Shown):
+    warm_until: datetime | None
+    ttl: str
+    prefix: str | None
+    blocks: int | None
+
+
+class Session(Shown):
+    id: UUID
+    title: str
+    owner: str
+    mine: bool
+    audience: str
+    kind: str
+    profile: str
+    provider: str
+    model: str
+    folder: str | None
+    status: str
+    turn_id: UUID | None
+    queued: int
+    cost_usd: float | None
+    known_usd: float
+    reserved_usd: float
+    cap_usd: float | None
+    cache: Cache
+    breaker: Breaker
+    created_at: datetime
+
+
+class Page(Shown):
+    items: list[Any]
+    next: str | None = None
+
+
+class SessionPage(Page):
+    items: list[Session]
+
+
+class CallTokens(Tokens):
+    cache_write_5m: int = 0
+    cache_write_1h: int = 0
+    reasoning: int = 0
+
+
+class Call(Shown):
+    id: UUID
+    step: int
+    purpose: str
+    status: str
+    provider: str
+    model: str
+    tokens: CallTokens | None
+    cost_usd: float | None
+    cost_assumed: bool
+    reserved_usd: float
+    rate_source: str | None
+    refund: str | None
+    error: Failure | None
+    stop_reason: str | None
+    request_id: str | None
+    first_token_ms: int | None
+    estimate: int
+    max_tokens: int
+    block_count: int
+    digest: str
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class CallPage(Page):
+    items: list[Call]
+
+
+class Approval(Shown):
+    id: UUID
+    turn_id: UUID
+    session_id: UUID
+    step: int
+    tool: str
+    arguments: str | None
+    status: str
+    created_at: datetime
+    expires_at: datetime | None
+    decided_at: datetime | None
+    decided_by: str | None
+    note: str | None
+
+
+class ApprovalPage(Page):
+    items: list[Approval]
