@@ -1,0 +1,127 @@
+"""A worker that dies at any point of a step: the next one goes on from the rows, and the prefix holds."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+from tests.ground import Ground, Rehearsal
+
+from shared.store.statements import one, turn_end
+from shared.values import Repeat, RunStatus
+from workers import resuming
+from workers.pause import Pauses, Point
+
+TWELVE = [{"name": "write_file", "input": {"path": "ключ.txt", "content": "1e2 ünï \u202e"}}] + [
+    {"name": "read_file", "input": {"path": "ключ.txt", "limit": n + 1}} for n in range(11)
+]
+REPLIES: list[dict[str, Any]] = [
+    {"text": "twelve at once", "tools": TWELVE},
+    {"text": "and one", "tools": [{"name": "todo", "input": {"items": [{"text": "x", "done": True}]}}]},
+    {"text": "the end"},
+]
+
+
+class Died(BaseException):
+    """The process is gone: nothing after this point runs."""
+
+
+class DiesAt:
+    """Raises at the n-th time a point is reached."""
+
+    def __init__(self, point: Point, times: int) -> None:
+        self._point, self._left = point, times
+
+    def at(self, point: Point) -> None:
+        if point is self._point:
+            self._left -= 1
+            if self._left == 0:
+                raise Died
+
+
+def _die(worker: Ground, point: Point, times: int = 1) -> bool:
+    """Run until the worker dies there; False where it never got there."""
+    ports = dataclasses.replace(worker.ports, pauses=cast("Pauses", DiesAt(point, times)))
+    mortal = Ground(worker.settings, ports, worker.person, worker.home)
+    try:
+        mortal.look()
+    except Died:
+        return True
+    return False
+
+
+def _take_away(worker: Ground, turn: UUID, session: UUID) -> None:
+    """As the sweep does, once it knows that the holder is dead."""
+    values = {"turn": turn, "session": session, "status": "queued", "error_code": None, "error_text": None}
+
+    def work(connection: Any) -> None:
+        with connection.transaction():
+            assert one(connection, turn_end.TAKE_AWAY, values) is not None
+
+    worker.database.read(work)
+
+
+# The point, the how manieth time it is reached, and which reply the provider has given in vain by then.
+POINTS = [
+    (Point.RESERVED, 1, None), (Point.BEFORE_CALL, 2, None), (Point.IN_STREAM, 1, 0), (Point.AFTER_CALL, 1, 0),
+    (Point.RECORDING, 1, 0), (Point.RECORDED, 1, None), (Point.BEFORE_TOOL, 1, None), (Point.BEFORE_TOOL, 5, None),
+    (Point.AFTER_TOOL, 1, None), (Point.AFTER_TOOL, 7, None), (Point.AFTER_TOOL, 13, None), (Point.RECORDING, 3, 2),
+    (Point.FINISHING, 1, 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("point", "times", "wasted"), POINTS)
+def test_a_turn_whose_worker_died_ends_as_if_it_had_not(
+    worker: Ground, provider: Rehearsal, point: Point, times: int, wasted: int | None
+) -> None:
+    session = worker.session()
+    replies = [*REPLIES] if wasted is None else [*REPLIES[: wasted + 1], *REPLIES[wasted:]]
+    provider.script(replies, session=str(session))
+    turn = worker.turn(session, "go")
+    assert _die(worker, point, times), f"{point} was not reached"
+    _take_away(worker, turn, session)
+    worker.look()
+
+    row = worker.view(turn)
+    assert (row["status"], row["answer"], row["step"], row["takeovers"]) == ("done", "the end", 3, 1)
+    assert row["steps"] - row["refunds"] == 3
+    assert row["reserved_usd"] == 0
+    keys = [tuple(r.values()) for r in worker.rows(
+        "select step, ordinal from messages where turn = %s order by id", turn)]  # fmt: skip
+    assert keys == [(0, 0), *((1, n) for n in range(13)), (2, 0), (2, 1), (3, 0)]
+    assert all(call["extended"] is not False for call in provider.ledger(session))
+    lost = worker.rows("select status, cost_assumed from calls where turn = %s and status = 'lost'", turn)
+    assert len(lost) <= 1
+    assert all(r["cost_assumed"] for r in lost)
+
+
+def test_a_run_that_may_happen_once_and_was_started_is_unknown_not_repeated(
+    worker: Ground, provider: Rehearsal
+) -> None:
+    session = worker.session()
+    write = {"name": "write_file", "input": {"path": "once.txt", "content": "x"}}
+    provider.script([{"tools": [write]}, {"text": "I see"}], session=str(session))
+    turn = worker.turn(session, "write")
+    assert _die(worker, Point.AFTER_TOOL)
+    (worker.home / "ws" / str(session) / "once.txt").unlink()
+    _take_away(worker, turn, session)
+    worker.look()
+
+    run = worker.one("select * from tool_runs where turn = %s", turn)
+    assert run["status"] == RunStatus.UNKNOWN
+    assert "outcome unknown" in run["result"]
+    assert not (worker.home / "ws" / str(session) / "once.txt").exists()
+    assert worker.view(turn)["status"] == "done"
+
+
+@pytest.mark.parametrize("repeat", list(Repeat))
+@pytest.mark.parametrize("status", list(RunStatus))
+def test_what_the_next_holder_does_with_a_run(status: RunStatus, repeat: Repeat) -> None:
+    expected = {
+        RunStatus.ASKED: "run",
+        RunStatus.APPROVED: "run",
+        RunStatus.STARTED: "run" if repeat in (Repeat.REPEATABLE, Repeat.KEYED) else "unknown",
+    }.get(status, "known")
+    assert resuming.next_for(status, repeat) == expected
