@@ -54,6 +54,8 @@ async def messages(world: World, http: HttpRequest, exchange: Exchange) -> None:
     _describe(call, parsed)
     world.ledger.open(call)
     world.note_change()
+    # What remains if neither a reply nor a refusal came: a bug, told on stderr.
+    state = "broken"
     try:
         await _settle_overlap(world, call)
         if world.capture_to is not None:
@@ -67,11 +69,11 @@ async def messages(world: World, http: HttpRequest, exchange: Exchange) -> None:
         faults.refuse(exchange, call, error.kind, error.message, error.status)
         state = "refused"
     except asyncio.CancelledError:
-        world.ledger.close(call, "client_closed")
-        world.note_change()
+        state = "client_closed"
         raise
-    world.ledger.close(call, state)
-    world.note_change()
+    finally:
+        world.ledger.close(call, state)
+        world.note_change()
 
 
 async def _settle_overlap(world: World, call: ledger.Call) -> None:

@@ -11,6 +11,8 @@ from deploy.rehearsal.prefix import Prefix
 
 SESSIONS_COMPARED: Final = 5_000
 REMEMBERED: Final = 4
+# A stack that is left up for weeks must not grow.
+CALLS_KEPT: Final = 100_000
 
 
 @dataclass(slots=True)
@@ -25,7 +27,7 @@ class Call:
     retry_count: str | None
     max_tokens: int | None = None
     status: int | None = None
-    # open, done, refused, fault, client_closed
+    # open, done, refused, fault, client_closed, broken
     state: str = "open"
     error: str | None = None
     ended: float | None = None
@@ -57,7 +59,7 @@ class Ledger:
     """Calls in the order in which they came."""
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.calls: deque[Call] = deque(maxlen=CALLS_KEPT)
         self._seen: OrderedDict[str, deque[_Seen]] = OrderedDict()
         self._open: dict[str, Call] = {}
         self._next = 0

@@ -6,10 +6,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anthropic
 import httpx
+from anthropic import Stream
+from anthropic.types import Message, RawMessageStreamEvent
 
 ROOT = Path(__file__).parents[2]
 START = "import sys; from deploy.rehearsal.server import main; sys.exit(main(sys.argv[1:]))"
@@ -41,6 +43,16 @@ class Served:
         answer = self.http.get("/rehearsal/wait", params=query, timeout=30)
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+    def create(self, asked: Json) -> Message:
+        """A plain reply through the SDK."""
+        given: Any = asked
+        return cast(Message, self.sdk.messages.create(**given))
+
+    def events(self, asked: Json) -> Stream[RawMessageStreamEvent]:
+        """A streamed reply through the SDK, event by event."""
+        given: Any = {**asked, "stream": True}
+        return cast("Stream[RawMessageStreamEvent]", self.sdk.messages.create(**given))
 
     def raw(self, body: Json | bytes, headers: dict[str, str] | None = None) -> httpx.Response:
         """A call without the SDK: its bytes are the test's own."""

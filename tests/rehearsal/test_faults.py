@@ -28,7 +28,7 @@ def fault(provider: Served, **given: Any) -> None:
 def read(provider: Served) -> tuple[str, list[str]]:
     """The text and the event names of a stream read to whatever end it has."""
     text, names = "", list[str]()
-    for event in provider.sdk.messages.create(**ask("script:fault")):
+    for event in provider.events(ask("script:fault")):
         names.append(event.type)
         if event.type == "content_block_delta" and event.delta.type == "text_delta":
             text += event.delta.text
@@ -55,7 +55,7 @@ def test_a_status_is_answered_in_the_service_s_shape(
 ) -> None:
     fault(provider, kind="status", **given)
     with pytest.raises(kind) as told:
-        provider.sdk.messages.create(**ask("script:fault"))
+        provider.events(ask("script:fault"))
     assert told.value.response.headers.get("retry-after") == retry_after
     body: Any = told.value.body
     assert body["error"]["type"] == name
@@ -67,7 +67,7 @@ def test_a_status_is_answered_in_the_service_s_shape(
 def test_an_overflow_says_that_the_prompt_is_too_long(provider: Served) -> None:
     fault(provider, kind="overflow")
     with pytest.raises(anthropic.BadRequestError, match=OVERFLOW):
-        provider.sdk.messages.create(**ask("script:fault"))
+        provider.events(ask("script:fault"))
 
 
 def test_a_cut_closes_the_socket_in_the_middle(provider: Served) -> None:
@@ -105,7 +105,7 @@ def test_a_stall_is_silence_and_then_the_rest(provider: Served) -> None:
 
 def test_a_stalled_call_whose_client_leaves_is_ended_at_once(provider: Served) -> None:
     fault(provider, kind="stall", after_chunks=0)
-    with provider.sdk.messages.create(**ask("script:fault")) as stream:
+    with provider.events(ask("script:fault")) as stream:
         next(iter(stream))
         assert len(provider.http.get("/rehearsal/inflight", params={"session": "s"}).json()["calls"]) == 1
         stream.close()
@@ -130,7 +130,7 @@ def test_a_page_a_redirect_and_nothing(provider: Served) -> None:
     assert (moved.status_code, moved.headers["location"]) == (302, "https://example.org/")
     fault(provider, kind="nothing")
     with pytest.raises(anthropic.APIConnectionError):
-        provider.sdk.messages.create(**ask("script:fault"))
+        provider.events(ask("script:fault"))
     assert well(provider)
 
 
@@ -149,13 +149,13 @@ def test_garbage_is_an_event_that_is_no_json(provider: Served) -> None:
 def test_a_fault_in_a_plain_reply_strikes_too(provider: Served) -> None:
     fault(provider, kind="cut")
     with pytest.raises(anthropic.APIConnectionError):
-        provider.sdk.messages.create(**ask("script:fault", stream=False))
+        provider.create(ask("script:fault", stream=False))
     for kind in ("clean_eof", "garbage"):
         fault(provider, kind=kind)
         with pytest.raises(ValueError, match=r"Expecting|Unterminated|char"):
-            provider.sdk.messages.create(**ask("script:fault", stream=False))
+            provider.create(ask("script:fault", stream=False))
     fault(provider, kind="flood", bytes=1_600_000)
     assert len(provider.raw(ask("script:fault", stream=False)).json()["content"][0]["text"]) >= 1_600_000
     fault(provider, kind="error_event")
     with pytest.raises(anthropic.OverloadedError):
-        provider.sdk.messages.create(**ask("script:fault", stream=False))
+        provider.create(ask("script:fault", stream=False))

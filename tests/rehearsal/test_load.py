@@ -23,7 +23,12 @@ def request(text: str, session: str) -> bytes:
         "metadata": {"user_id": session},
     }
     dumped = json.dumps(body).encode()
-    lines = ("POST /v1/messages HTTP/1.1", "x-api-key: k", "anthropic-version: 2026-10-21", f"content-length: {len(dumped)}")
+    lines = (
+        "POST /v1/messages HTTP/1.1",
+        "x-api-key: k",
+        "anthropic-version: 2026-10-21",
+        f"content-length: {len(dumped)}",
+    )
     return "".join(f"{line}\r\n" for line in (*lines, "")).encode() + dumped
 
 

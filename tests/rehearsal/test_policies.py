@@ -174,6 +174,15 @@ def test_a_follow_up_is_answered_from_the_transcript_without_new_calls(provider:
     assert REHEARSAL in then.answer
 
 
+def test_who_breaks_in_between_two_steps_does_not_make_it_read_again(provider: Served, desk: Path) -> None:
+    first = hands.run(provider, desk, ASK, ALL)
+    reads = [call for call in first.calls if call[0] == "read_file"]
+    then = hands.run(provider, desk, "And mind the mail, please.", ALL, first.messages[:-1])
+    assert (len(reads), then.calls) == (7, [])
+    assert "“Invoice 4711" not in then.answer
+    assert "**Invoice 4711 is open**" in then.answer
+
+
 def test_a_final_call_without_tools_summarises_what_the_transcript_shows(provider: Served, desk: Path) -> None:
     first = hands.run(provider, desk, ASK, ["list_files", "read_file"])
     asked: list[hands.Json] = first.messages[:-1]

@@ -1,10 +1,14 @@
 """Proves that wrong requests are refused as the real service refuses them: status, type and text."""
 
+import copy
+import json
+from collections.abc import Iterator
 from typing import Any
 
 import anthropic
 import pytest
 
+from deploy.rehearsal.loose import is_array, is_object
 from tests.rehearsal.served import Json, Served
 
 MODEL = "claude-sonnet-5-5"
@@ -239,8 +243,50 @@ def test_prefill_is_taken_where_the_model_takes_it_but_not_with_a_space_at_its_e
     assert refused.json()["error"]["message"] == "messages: final assistant content cannot end with trailing whitespace"
 
 
+WHOLE = body(
+    user(marked("a", "1h"), "b"),
+    assistant({"type": "thinking", "thinking": "", "signature": "s"}, "c", use("t")),
+    user({"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "d"}], "is_error": False}),
+    system=[marked("e", "1h")],
+    tools=[
+        {
+            "name": "look",
+            "description": "f",
+            "input_schema": {"type": "object", "properties": {"a": {"type": "string"}}},
+        }
+    ],
+    metadata={"user_id": "s"},
+    tool_choice={"type": "auto"},
+    thinking={"type": "adaptive", "display": "omitted"},
+    output_config={"effort": "low"},
+    stream=True,
+)
+NONSENSE: list[Any] = [None, True, -1, 1.5, 10**30, "", " ", "x", [], [[]], {}, {"type": []}, {"type": "text"}]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all values in a request."""
+    yield path
+    inside = value.items() if is_object(value) else enumerate(value) if is_array(value) else ()
+    for key, inner in inside:
+        yield from places(inner, (*path, key))
+
+
+def test_any_value_replaced_by_any_nonsense_is_answered_or_refused_but_never_a_500(provider: Served) -> None:
+    for path in places(WHOLE):
+        for nonsense in NONSENSE:
+            changed: Any = {"root": copy.deepcopy(WHOLE)}
+            holder = changed
+            for key in ("root", *path)[:-1]:
+                holder = holder[key]
+            holder[("root", *path)[-1]] = nonsense
+            answer = provider.raw(json.dumps(changed["root"]).encode())
+            assert answer.status_code in (200, 400, 404), (path, nonsense, answer.text)
+
+
 def test_nonsense_never_breaks_the_server(provider: Served) -> None:
-    for content in (None, 5, [None], [[]], [{"type": 5}], [{"type": "text", "text": 5}], [{}], {"type": "text"}):
+    contents: list[Any] = [None, 5, [None], [[]], [{"type": 5}], [{"type": "text", "text": 5}], [{}], {"type": "text"}]
+    for content in contents:
         answer = provider.raw(body({"role": "user", "content": content}))
         assert answer.status_code == 400, content
     for key in ("tools", "system", "metadata", "thinking", "tool_choice", "cache_control"):

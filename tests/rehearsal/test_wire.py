@@ -33,7 +33,7 @@ def test_a_stream_comes_in_the_documented_order_and_equals_the_plain_reply(provi
         "message_delta",
         "message_stop",
     ]  # fmt: skip
-    plain = provider.sdk.messages.create(**ask("script:order"))
+    plain = provider.create(ask("script:order"))
     assert streamed.stop_reason == plain.stop_reason == "tool_use"
     assert streamed.content[0].model_dump(include={"text"}) == {"text": "one two three four"}
     assert plain.content[1].model_dump(include={"name", "input"}) == {"name": "look", "input": {"a": [1, 2.5, "é"]}}
@@ -68,62 +68,65 @@ def test_output_is_cut_at_max_tokens(provider: Served) -> None:
     provider.script(
         name="long", repeat=True, replies=[{"text": "many words " * 200, "tools": [{"name": "look", "input": {}}]}]
     )
-    reply = provider.sdk.messages.create(**ask("script:long", max_tokens=20))
+    reply = provider.create(ask("script:long", max_tokens=20))
     assert (reply.stop_reason, reply.usage.output_tokens, len(reply.content)) == ("max_tokens", 20, 1)
 
 
 def test_a_pre_warm_writes_the_cache_says_nothing_and_costs_no_output(provider: Served) -> None:
     system = [{"type": "text", "text": LONG, "cache_control": {"type": "ephemeral", "ttl": "1h"}}]
-    warm = provider.sdk.messages.create(**ask("x", system=system, max_tokens=0))
+    warm = provider.create(ask("x", system=system, max_tokens=0))
     assert (warm.content, warm.stop_reason, warm.usage.output_tokens) == ([], "max_tokens", 0)
     assert warm.usage.cache_creation is not None
     written = warm.usage.cache_creation.ephemeral_1h_input_tokens
-    assert written == warm.usage.cache_creation_input_tokens > 512
-    assert provider.sdk.messages.create(**ask("y", system=system)).usage.cache_read_input_tokens == written
+    assert written == warm.usage.cache_creation_input_tokens
+    assert written > 512
+    assert provider.create(ask("y", system=system)).usage.cache_read_input_tokens == written
 
 
 def test_the_automatic_mark_falls_on_the_last_block(provider: Served) -> None:
-    first = provider.sdk.messages.create(**ask(LONG, cache_control={"type": "ephemeral"}))
+    first = provider.create(ask(LONG, cache_control={"type": "ephemeral"}))
     assert first.usage.cache_creation_input_tokens == provider.ledger()[0]["cache_write_5m"] > 512
     assert provider.ledger()[0]["marks"] == [{"position": 1, "ttl": "5m"}]
-    again = provider.sdk.messages.create(**ask(LONG, cache_control={"type": "ephemeral"}))
+    again = provider.create(ask(LONG, cache_control={"type": "ephemeral"}))
     assert again.usage.cache_read_input_tokens == first.usage.cache_creation_input_tokens
 
 
 def test_the_clock_can_be_moved_past_an_entry_s_life(provider: Served) -> None:
     marked = ask(LONG, cache_control={"type": "ephemeral"})
-    written = provider.sdk.messages.create(**marked).usage.cache_creation_input_tokens
+    written = provider.create(marked).usage.cache_creation_input_tokens
     provider.control("clock", offset_s=299)
-    assert provider.sdk.messages.create(**marked).usage.cache_read_input_tokens == written
+    assert provider.create(marked).usage.cache_read_input_tokens == written
     provider.control("clock", offset_s=299 + 301)
-    assert provider.sdk.messages.create(**marked).usage.cache_read_input_tokens == 0
+    assert provider.create(marked).usage.cache_read_input_tokens == 0
 
 
 def test_parallel_cold_calls_each_write_and_one_after_the_first_byte_reads(provider: Served) -> None:
     provider.script(name="cold", repeat=True, replies=[{"text": "warm", "delay_s": 0.3}])
     marked = ask(f"script:cold {LONG}", cache_control={"type": "ephemeral"})
     with ThreadPoolExecutor(4) as pool:
-        replies = list(pool.map(lambda _: provider.sdk.messages.create(**marked), range(4)))
+        replies = list(pool.map(provider.create, [marked] * 4))
     assert [reply.usage.cache_read_input_tokens for reply in replies] == [0] * 4
-    assert (provider.sdk.messages.create(**marked).usage.cache_read_input_tokens or 0) > 512
+    assert (provider.create(marked).usage.cache_read_input_tokens or 0) > 512
 
 
 def test_an_entry_is_readable_from_the_first_byte_of_a_stream_that_goes_on(provider: Served) -> None:
     provider.script(name="begun", replies=[{"text": "ab", "chunks": 2, "gap_s": 5}, {"text": "c"}])
     marked = ask(f"script:begun {LONG}", cache_control={"type": "ephemeral"})
-    with provider.sdk.messages.create(**marked, stream=True) as stream:
+    with provider.events(marked) as stream:
         next(iter(stream))
-        assert (provider.sdk.messages.create(**marked).usage.cache_read_input_tokens or 0) > 512
+        assert (provider.create(marked).usage.cache_read_input_tokens or 0) > 512
         stream.close()
     provider.wait(ended=2)
     assert [call["state"] for call in provider.ledger()] == ["client_closed", "done"]
 
 
 def test_counting_agrees_with_the_bill(provider: Served) -> None:
-    tools = [{"name": "look", "description": "Look around.", "input_schema": {"type": "object", "properties": {}}}]
+    tools: list[Json] = [
+        {"name": "look", "description": "Look around.", "input_schema": {"type": "object", "properties": {}}}
+    ]
     asked = ask("How many?", system="Be brief.", tools=tools)
     counted = provider.sdk.messages.count_tokens(**{key: value for key, value in asked.items() if key != "max_tokens"})
-    assert counted.input_tokens == provider.sdk.messages.create(**asked).usage.input_tokens > 354
+    assert counted.input_tokens == provider.create(asked).usage.input_tokens > 354
 
 
 def test_models_are_listed_with_their_limits(provider: Served) -> None:
@@ -141,7 +144,7 @@ def test_ids_are_never_the_same_twice(provider: Served, stream: bool) -> None:
             with provider.sdk.messages.stream(**ask("go")) as running:
                 reply: Any = running.get_final_message()
         else:
-            reply = provider.sdk.messages.create(**ask("go"))
+            reply = provider.create(ask("go"))
         seen += [reply.id, *(block.id for block in reply.content)]
     assert len(set(seen)) == 12
 

@@ -10,7 +10,7 @@ from deploy.rehearsal.seen import Message
 
 NO_SAMPLING_FROM: Final = "2026-10-21"
 SAMPLING: Final = ("temperature", "top_p", "top_k")
-THINKING_TYPES: Final = frozenset(("enabled", "disabled", "adaptive", "between_tools"))
+THINKING_TYPES: Final = ("enabled", "disabled", "adaptive", "between_tools")
 
 
 def check(request: Json, messages: Sequence[Message], model: Model, version: str) -> None:
@@ -88,7 +88,7 @@ def _tool_choice(request: Json, model: Model) -> None:
         raise Refused("tool_choice: tool_choice may only be specified while providing tools")
     if kind in ("any", "tool") and not model.forced_tool:
         raise Refused(f"tool_choice.type: forced tool use is not supported on {model.name}")
-    if kind == "tool" and known.get("name") not in {tool["name"] for tool in request["tools"]}:
+    if kind == "tool" and known.get("name") not in [tool["name"] for tool in request["tools"]]:
         raise Refused(f"tool_choice.name: Tool '{known.get('name')}' not found in provided tools")
 
 

@@ -146,6 +146,8 @@ def _tools(tools: Any) -> None:
         _need(entry, "name", str, f"tools.{index}.")
         if entry.get("cache_control") is not None:
             _control(entry["cache_control"], f"tools.{index}.custom")
+        if not isinstance(entry.get("description", ""), str):
+            raise Refused(f"tools.{index}.custom.description: Input should be a valid string")
         if entry.get("type", "custom") == "custom":
             _need(entry, "input_schema", dict, f"tools.{index}.custom.")
             _schema(entry, index)
@@ -175,7 +177,7 @@ def check_message(index: int, message: Any) -> None:
     role = entry.get("role")
     if "role" not in entry:
         raise Refused(f"messages.{index}.role: {MISSING}")
-    if role not in BY_ROLE:
+    if not isinstance(role, str) or role not in BY_ROLE:
         raise Refused(f"messages.{index}.role: Input should be 'user', 'assistant' or 'system'")
     if "content" not in entry:
         raise Refused(f"messages.{index}.content: {MISSING}")
@@ -197,8 +199,8 @@ def _block(block: Any, path: str, allowed: frozenset[str]) -> None:
     kind = entry.get("type")
     if "type" not in entry:
         raise Refused(f"{path}.type: {MISSING}")
-    if kind not in allowed:
-        known = kind in CONTENT_KEYS
+    if not isinstance(kind, str) or kind not in allowed:
+        known = isinstance(kind, str) and kind in CONTENT_KEYS
         tags = ", ".join(f"'{name}'" for name in sorted(allowed))
         raise Refused(
             f"{path}: `{kind}` blocks are not permitted here"
@@ -234,6 +236,8 @@ def _control(control: Any, path: str) -> None:
 
 
 def _result(block: Json, path: str) -> None:
+    if not isinstance(block.get("is_error", False), bool):
+        raise Refused(f"{path}.tool_result.is_error: Input should be a valid boolean")
     content = block.get("content")
     if content is None or isinstance(content, str):
         return

@@ -45,7 +45,7 @@ def next_calls(view: View, known: Workspace, targets: list[str]) -> list[ToolWis
         return []
     if targets:
         return _reads(view, known, [path for path in targets if path not in known.asked])
-    if view.steps == 0:
+    if view.steps == 0 and not known.listed:
         return _first(view)
     calls: list[ToolWish] = []
     lister = view.tools.get("list")

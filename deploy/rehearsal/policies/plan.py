@@ -21,12 +21,14 @@ TASK: Final = re.compile(
 LOOKING: Final = "Rehearsal: looking at the workspace."
 READING: Final = "Rehearsal: reading what was found."
 CHUNK: Final = 90
+# So that a stream is seen as one.
+GAP_S: Final = 0.004
 
 
 def decide(request: Json) -> tuple[Reply, str]:
     """The stand-in's own reply, and the name of the policy for the ledger."""
     seen = view(request)
-    if seen.ran:
+    if seen.ran or (seen.broke_in and seen.tools):
         return _go_on(seen)
     earlier = gather(seen.earlier)
     if not seen.tools:
@@ -45,7 +47,7 @@ def decide(request: Json) -> tuple[Reply, str]:
 
 
 def _go_on(seen: View) -> tuple[Reply, str]:
-    known = gather(seen.ran)
+    known = gather((*seen.earlier, *seen.ran) if seen.broke_in else seen.ran)
     targets = [] if BRIEF.search(seen.asked) else explore.targets_of(seen.asked)
     calls = explore.next_calls(seen, known, targets) if seen.tools else []
     if calls:
@@ -57,7 +59,7 @@ def _go_on(seen: View) -> tuple[Reply, str]:
 
 
 def _say(text: str) -> Reply:
-    return Reply(text=text, chunks=max(1, len(text) // CHUNK))
+    return Reply(text=text, chunks=max(1, len(text) // CHUNK), gap_s=GAP_S)
 
 
 def with_thinking(reply: Reply) -> Reply:

@@ -51,6 +51,8 @@ class View:
     earlier: tuple[Ran, ...]
     steps: int
     turns: int
+    # The turn begins right behind results: the person broke in, and what was seen before still counts.
+    broke_in: bool
 
 
 def normal(path: str) -> str:
@@ -81,6 +83,7 @@ def view(request: Json) -> View:
         earlier=earlier,
         steps=steps,
         turns=sum(_begins_turn(message) for message in messages),
+        broke_in=start > 0 and any(True for _ in _blocks(messages[start - 1], "tool_result")),
     )
 
 
