@@ -132,7 +132,11 @@ def _job_fields(command: argparse.ArgumentParser, *, needed: bool) -> None:
     command.add_argument("--deadline", dest="deadline_s", metavar="S", type=positive, help="seconds a run may take")
     command.add_argument("--audience", choices=("private", "team"))
     command.add_argument("--deliver-session", metavar="S", help="the brief is delivered into this session")
-    command.add_argument("--deliver-file", metavar="PATH", help="the brief is written to this Markdown file")
+    command.add_argument(
+        "--deliver-file",
+        metavar="PATH",
+        help="folder into which each run's brief is written (default: briefs/ of the home)",
+    )
 
 
 def positive(text: str) -> int:

@@ -73,7 +73,7 @@ class Client:
             headers["last-event-id"] = last_id
         timeout = httpx.Timeout(idle_s, connect=5.0)
         with self._http.stream("GET", path, headers=headers, timeout=timeout) as answer:
-            if answer.status_code != 200:
+            if answer.status_code not in {200, 204}:  # 204: everything up to the end has been sent before
                 answer.read()
                 raise _refusal(answer)
             yield sse.lines(answer.iter_bytes())

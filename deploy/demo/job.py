@@ -32,22 +32,20 @@ class Run:
     file: Path
 
 
-def make(client: Client, folder: Path, briefs: Path, *, zone: str) -> tuple[Row, Path]:
-    """A job as a person would have it: every morning, on this folder, into a file."""
+def make(client: Client, folder: Path, *, zone: str) -> Row:
+    """A job as a person would have it: every morning, on this folder, into the home's folder of briefs."""
     name = f"overnight brief on {folder.name or folder} ({datetime.now().astimezone():%Y-%m-%d %H.%M.%S.%f})"
-    file = briefs / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S-%f}.md"
     body = {
         "name": name,
         "cron": EVERY_MORNING,
         "zone": zone,
         "prompt": SCAFFOLD.read_text("utf-8"),
         "folder": str(folder),
-        "deliver_file": str(file),
     }
-    return client.post("/v1/jobs", body), file
+    return client.post("/v1/jobs", body)
 
 
-def run(client: Client, job: Row, file: Path, *, show: Callable[[Seen], None], lost: Callable[[str], None]) -> Run:
+def run(client: Client, job: Row, briefs: Path, *, show: Callable[[Seen], None], lost: Callable[[str], None]) -> Run:
     """Due now, and followed to its end. Raises Stop where it ends any other way than done and delivered."""
     asked: Row = client.post(f"/v1/jobs/{job['id']}/run")
     turn = jobs.wait_for_turn(client, str(job["id"]), asked)
@@ -59,18 +57,19 @@ def run(client: Client, job: Row, file: Path, *, show: Callable[[Seen], None], l
         raise Stop(
             str(error.get("code") or f"turn_{row['status']}"), str(error.get("message") or "the run did not end")
         )
-    _await_delivery(file)
+    file = _await_delivery(briefs, str(asked["id"]))
     session: Row = client.get(f"/v1/sessions/{row['session_id']}")
     return Run(job, row, session, list(pages.rows(client, f"/v1/turns/{turn}/calls")), file)
 
 
-def _await_delivery(file: Path) -> None:
-    """The answer is delivered by the scheduler, a moment after the turn is done."""
+def _await_delivery(briefs: Path, run_id: str) -> Path:
+    """The scheduler delivers the answer a moment after the turn is done. The file's name ends with its run's."""
     deadline = time.monotonic() + DELIVERY_PATIENCE_S
-    while not file.exists():
-        if time.monotonic() > deadline:
-            raise Stop("not_delivered", f"the turn is done, and {file} was not written in {DELIVERY_PATIENCE_S:.0f} s")
+    while time.monotonic() < deadline:
+        for file in briefs.glob(f"*-{run_id.replace('-', '')[-8:]}.md"):
+            return file
         time.sleep(0.05)
+    raise Stop("not_delivered", f"the turn is done, and no brief came to {briefs} within {DELIVERY_PATIENCE_S:.0f} s")
 
 
 def put_away(client: Client, job: Row) -> None:

@@ -74,10 +74,10 @@ def _on(stack: Stack, settings: Settings, folder: Path, asked: argparse.Namespac
     progress = Progress()
     try:
         with Client(Target(str(stack.facts["url"]), str(stack.facts["token"]), "stack.json")) as client:
-            made, file = job.make(client, folder, stack.home / "briefs", zone=settings.team_zone)
+            made = job.make(client, folder, zone=settings.team_zone)
             say(f"Job '{made['name']}' is due now, on {folder}, read-only")
             try:
-                done = job.run(client, made, file, show=progress.show, lost=_lost)
+                done = job.run(client, made, stack.home / "briefs", show=progress.show, lost=_lost)
             finally:
                 job.put_away(client, made)
     except Stop as stop:

@@ -58,10 +58,9 @@ def _revision(part: str, connection: psycopg.Connection) -> Finding:
 def _role(part: str, connection: psycopg.Connection) -> Finding:
     """What the role must set is in force on a connection that asked for nothing: a pooler may swallow or alter it."""
     is_socket = connection.info.host.startswith("/")
+    asked = {name: value for name, value in migrate.ROLE_SETTINGS.items() if not (is_socket and name in _TCP_ONLY)}
     wrong: list[str] = []
-    for name, wanted in migrate.ROLE_SETTINGS.items():
-        if is_socket and name in _TCP_ONLY:
-            continue
+    for name, wanted in asked.items():
         row = connection.execute("select current_setting(%s)", (name,)).fetchone()
         if row is None or row[0] != wanted:
             wrong.append(f"{name} is {row[0] if row else 'unknown'} instead of {wanted}")
@@ -70,7 +69,7 @@ def _role(part: str, connection: psycopg.Connection) -> Finding:
             "run `nightshift migrate`, which sets them for the role, and let no pooler or client option override them"
         )
         return failed(f"{part} role", "; ".join(wrong), mend)
-    return ok(f"{part} role", f"{len(migrate.ROLE_SETTINGS)} settings are in force on a new connection")
+    return ok(f"{part} role", f"{len(asked)} settings are in force on a new connection")
 
 
 def _clock(part: str, connection: psycopg.Connection) -> Finding:

@@ -88,4 +88,4 @@ def _print(findings: list[Finding]) -> None:
         if finding.mend:
             print(f"{'':6} {'':<{width}}  mend: {screen.plain(finding.mend)}")
     count = sum(finding.state is State.FAILED for finding in findings)
-    print(f"{count} of {len(findings)} failed" if count else f"all {len(findings)} in order")
+    print(f"{count} of {len(findings)} failed" if count else "all in order")
