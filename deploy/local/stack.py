@@ -195,7 +195,7 @@ def _rehearsal(stack: Stack) -> Program:
     return Program(
         name="rehearsal",
         role="rehearsal",
-        wave=2,
+        wave=1,
         command=lambda: _command("rehearsal", "--port", _port(stack.provider_url)),
         folder=folder,
         environment=lambda: _environment(stack, "rehearsal"),
@@ -218,7 +218,7 @@ def _api(stack: Stack, name: str) -> Program:
     return Program(
         name=name,
         role="api",
-        wave=3,
+        wave=2,
         command=lambda: _command("api"),
         folder=stack.home.root,
         environment=environment,
@@ -231,7 +231,7 @@ def _process(stack: Stack, role: str, name: str) -> Program:
     return Program(
         name=name,
         role=role,
-        wave=4 if role == "beat" else 3,
+        wave=3 if role == "beat" else 2,
         command=lambda: _command(role),
         folder=stack.home.root,
         environment=lambda: _environment(stack, role),

@@ -20,7 +20,7 @@ from deploy.local.logs import LogFile, Terminal, readable
 from deploy.local.program import CONFIGURATION_IS_WRONG, Program
 
 # How long to wait before the next start, by how many short lives came before: the first restart is at once.
-BACKOFF = (0.0, 0.2, 0.5, 1.0, 2.0, 5.0)
+BACKOFF = (0.0, 0.0, 0.2, 0.5, 1.0, 2.0, 5.0)
 SHORT_LIFE = 10.0
 _BUSY_TICK, _IDLE_TICK = 0.02, 0.25
 
@@ -205,7 +205,9 @@ class Supervisor:
         seat.short_lives = seat.short_lives + 1 if child.age < SHORT_LIFE else 0
         delay = BACKOFF[min(seat.short_lives, len(BACKOFF) - 1)]
         seat.due = time.monotonic() + delay
-        self._terminal.say(mended or f"{program.name} ended ({_how(code)}); starting it again in {delay:g} s")
+        known = cause(lines)
+        told = f"{program.name} ended ({_how(code)}); starting it again in {delay:g} s"
+        self._terminal.say(mended or (f"{told}. {known}" if known else told))
 
     def _let_go(self, seat: Seat, child: Child) -> None:
         for pipe in child.pipes:
@@ -279,7 +281,9 @@ class _Watch:
         return not self._stays and os.getppid() != self._parent
 
     def __enter__(self) -> _Watch:
-        self._inner, self._outer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._inner, self._outer = os.pipe()
+        for end in (self._inner, self._outer):
+            os.set_blocking(end, False)
         self._selector.register(self._inner, selectors.EVENT_READ, None)
         self._old_fd = signal.set_wakeup_fd(self._outer, warn_on_full_buffer=False)
         self._old = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -170,3 +171,23 @@ def test_servers_of_a_killed_supervisor_make_way_for_the_next_one(start_rig: Rig
     assert not processes.is_alive(old["postgres"][0])
     assert not processes.is_alive(old["valkey"][0])
     assert after.stop() == 0
+
+
+def test_where_the_kernel_cannot_tie_a_child_to_its_parent_a_watcher_does(folder: Path) -> None:
+    """The way of systems other than Linux, asked for by its switch."""
+    launch = str(ROOT / "deploy" / "local" / "launch.py")
+    script = (
+        "import os, signal, subprocess, sys\n"
+        "mine = ['--parent', str(os.getpid()), '--death-signal', '9', '--watched', '--']\n"
+        "words = [sys.executable, sys.argv[1], *mine]\n"
+        "child = subprocess.Popen([*words, sys.executable, '-c', 'import signal; signal.pause()'])\n"
+        "print(child.pid, flush=True); signal.pause()"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script, launch], stdout=subprocess.PIPE, text=True, cwd=folder)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    assert processes.is_alive(child)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    assert processes.wait_until(lambda: not processes.is_alive(child), 5)
