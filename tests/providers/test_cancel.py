@@ -208,17 +208,18 @@ def paced(exchange: Exchange) -> None:
 
 
 def test_a_call_lets_go_of_its_socket_before_the_pool_may_give_it_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    idle_when_let_go: list[list[bool]] = []
+    when_let_go: list[tuple[int, int]] = []
     real = sockets.Cancel.unwatch
 
     def unwatch(self: wire.Cancel, wake: object) -> None:
-        idle_when_let_go.append([one.is_idle() for one in caller.client.pool.connections])
+        when_let_go.append((caller.client.connections.busy, caller.client.connections.idle))
         real(self, wake)  # pyright: ignore[reportArgumentType] - passed on
 
     with calling(saying("x")) as caller:
         monkeypatch.setattr(sockets.Cancel, "unwatch", unwatch)
         caller.call()
-    assert idle_when_let_go == [[False]]
+        assert (caller.client.connections.busy, caller.client.connections.idle) == (0, 1)
+    assert when_let_go == [(1, 0)]
 
 
 @pytest.mark.timeout(120)
@@ -254,10 +255,10 @@ def test_among_many_calls_only_the_right_ones_are_cut() -> None:
         assert all(outcomes[name] in ("cut", name * 6) for name in doomed)
         assert 10 < sum(text == "cut" for text in outcomes.values()) < len(doomed)
         # The pool holds only idle connections that work, and every call after that goes well.
-        assert all(connection.is_idle() for connection in caller.client.pool.connections)
+        assert caller.client.connections.busy == 0
         for nth in range(threads):
             assert one(caller.client, f"({nth})", wire.Cancel()) == f"({nth})" * 6
-        assert len(caller.client.pool.connections) <= threads
+        assert caller.client.connections.idle <= threads
 
 
 def descriptors() -> int:
@@ -300,4 +301,4 @@ def test_two_thousand_calls_leak_no_socket_and_no_thread() -> None:
             threading.Event().wait(0.05)  # the server's own threads are still closing
         assert descriptors() <= before[0] + 2
         assert threading.active_count() <= before[1] + 2
-        assert len(caller.client.pool.connections) <= 1
+        assert (caller.client.connections.busy, caller.client.connections.idle) in ((0, 0), (0, 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -31,6 +32,7 @@ from tests.providers.raw_server import (
     tool_block,
 )
 from workers.providers import events
+from workers.providers.assembly import Assembly, BadStream, UnexpectedBlock
 from workers.providers.pieces import Pieces
 from workers.providers.replies import (
     Began,
@@ -347,3 +349,66 @@ def test_a_stream_that_comes_byte_by_byte_over_the_socket_is_read() -> None:
 def test_data_in_several_lines_is_one_event() -> None:
     parted = b'data: {"type":\ndata: "ping"}\n\n'
     assert list(events.read([parted])) == [{"type": "ping"}]
+
+
+ANYTHING = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=5)
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+def odd(known: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.one_of(known, known, known, ANYTHING)
+
+
+BLOCK = st.fixed_dictionaries(
+    {"type": odd(st.sampled_from(["text", "tool_use", "thinking", "redacted_thinking", "other"]))},
+    optional=dict.fromkeys(("id", "name", "input", "text", "thinking", "signature", "data"), ANYTHING),
+)
+DELTA = st.fixed_dictionaries(
+    {"type": odd(st.sampled_from(["text_delta", "input_json_delta", "thinking_delta", "signature_delta"]))},
+    optional={name: odd(st.text(max_size=3)) for name in ("text", "partial_json", "thinking", "signature")}
+    | dict.fromkeys(("stop_reason", "stop_details"), ANYTHING),
+)
+EVENT = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(
+            [
+                "content_block_start",
+                "content_block_delta",
+                "content_block_stop",
+                "message_delta",
+                "message_stop",
+                "ping",
+            ]
+        )
+    },
+    optional={
+        "index": odd(st.integers(-1, 3)),
+        "content_block": odd(BLOCK),
+        "delta": odd(DELTA),
+        "usage": odd(st.dictionaries(st.sampled_from(["output_tokens", "input_tokens", "cache_creation"]), ANYTHING)),
+    },
+)
+MESSAGE = st.fixed_dictionaries({}, optional=dict.fromkeys(("id", "model", "usage"), ANYTHING))
+
+
+@settings(max_examples=600, deadline=None)
+@given(MESSAGE, st.lists(EVENT, max_size=10))
+def test_whatever_a_stream_says_it_is_read_or_refused(message: dict[str, object], said: list[dict[str, Any]]) -> None:
+    made = Assembly(lambda _: None, since_ms=lambda: 1.0, hour_marks=lambda: False)
+    try:
+        for one in ({"type": "message_start", "message": message}, *said, {"type": "message_stop"}):
+            made.feed(one)
+    except (BadStream, UnexpectedBlock):
+        made.partial()
+        return
+    made.usage()
+    for block in made.content():
+        if isinstance(block, ToolCall):
+            blocks.tool_use(block.id, block.name, block.sent_arguments)
+        if isinstance(block, Reasoning):
+            blocks.parse(block.raw_block_text)

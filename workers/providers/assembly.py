@@ -136,7 +136,7 @@ class Assembly:
         if not self.began or self.stop_reason is not None:
             raise BadStream("a content block outside of the message")
         if event.get("index") != len(self.blocks):
-            raise BadStream(f"content block {event.get('index')!r} where {len(self.blocks)} was due")
+            raise BadStream(f"content block {str(event.get('index'))[:40]} where {len(self.blocks)} was due")
         head = _object(event, "content_block")
         block = Block(str(head.get("type")), head, Pieces())
         match block.kind:
@@ -209,9 +209,10 @@ class Assembly:
 
     def _block(self, event: dict[str, Any]) -> Block:
         index = event.get("index")
-        if type(index) is not int or index != len(self.blocks) - 1 or self.blocks[index].closed:
-            raise BadStream(f"{event['type']} for content block {index!r}, which is not open")
-        return self.blocks[index]
+        last = self.blocks[-1] if self.blocks else None
+        if last is None or last.closed or type(index) is not int or index != len(self.blocks) - 1:
+            raise BadStream(f"{event['type']} for content block {str(index)[:40]}, which is not open")
+        return last
 
     def _text(self, block: Block, piece: object) -> None:
         self._show(block, self._take(block, piece))

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import anthropic
-import httpcore2
 import httpx2
 from anthropic import Omit
 
 from shared.errors import SettingsError
-from workers.providers.transport import PooledTransport, open_pool
+from workers.providers.transport import Connections, PooledTransport
 
 CONNECT_S = 5.0
 READ_S = 90.0
@@ -26,12 +25,11 @@ READ_S = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Where a model is. `proxy` and `ca_file` are used only when given here; the environment's are not read."""
+    """Where a model is. Proxies and authorities named by the environment are not used; `ca_file` replaces the usual."""
 
     base_url: str
     api_key: str = field(repr=False)
     kind: str = "anthropic"
-    proxy: str | None = field(default=None, repr=False)
     ca_file: str | None = None
 
 
@@ -41,7 +39,7 @@ class Client:
 
     provider: Provider
     sdk: anthropic.Anthropic = field(repr=False)
-    pool: httpcore2.ConnectionPool = field(repr=False)
+    connections: Connections = field(repr=False)
 
 
 def open_client(provider: Provider) -> Client:
@@ -53,7 +51,7 @@ def open_client(provider: Provider) -> Client:
         raise SettingsError("NIGHTSHIFT_PROVIDER_KEY: it must be printable ASCII without line ends (not shown)")
     for name in ("anthropic", "httpx2", "httpcore2"):  # at DEBUG they log whole requests: no prompt goes into a log
         logging.getLogger(name).setLevel(logging.WARNING)
-    pool = open_pool(_tls(provider) if url.startswith("https:") else None, provider.proxy)
+    connections = Connections(_tls(provider) if url.startswith("https:") else None)
     timeout = httpx2.Timeout(READ_S, connect=CONNECT_S, pool=CONNECT_S)
     sdk = anthropic.Anthropic(
         api_key=provider.api_key,
@@ -63,10 +61,14 @@ def open_client(provider: Provider) -> Client:
         open_telemetry=False,
         default_headers=_headers(provider.api_key),
         http_client=httpx2.Client(
-            transport=PooledTransport(pool), timeout=timeout, follow_redirects=False, trust_env=False, base_url=url
+            transport=PooledTransport(connections),
+            timeout=timeout,
+            follow_redirects=False,
+            trust_env=False,
+            base_url=url,
         ),
     )
-    return Client(provider, sdk, pool)
+    return Client(provider, sdk, connections)
 
 
 def close_client(client: Client) -> None:

@@ -6,11 +6,12 @@ Invariant: the events are the same however the bytes were cut into chunks.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterable, Iterator
-from typing import Any, Never, cast
+from typing import Any, cast
 
 import orjson
+
+from shared.request import canonical
 
 LINE_LIMIT = 8 * 1024 * 1024
 """Bytes of one event. The largest honest one is a tool's arguments sent whole."""
@@ -32,7 +33,7 @@ def read(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     for chunk in chunks:
         size += len(chunk)
         if size > LINE_LIMIT:
-            raise TooLong
+            raise TooLong(f"an event of more than {LINE_LIMIT:,} bytes")
         if b"\n" not in chunk and b"\r" not in chunk:
             pending.append(chunk)
             continue
@@ -62,17 +63,13 @@ def parse(data: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         value = _with_lone_surrogates(data)
     if not isinstance(value, dict) or not isinstance(cast("dict[str, Any]", value).get("type"), str):
-        raise NotAnEvent
+        raise NotAnEvent("its data is no object with a type")
     return cast("dict[str, Any]", value)
 
 
 def _with_lone_surrogates(data: bytes) -> object:
     """orjson refuses half a surrogate pair, which is honest JSON where a delta ends inside a character."""
     try:
-        return json.loads(data, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise NotAnEvent from error
-
-
-def _refuse(name: str) -> Never:
-    raise ValueError(name)
+        return canonical.load_strict(data.decode())
+    except ValueError as error:
+        raise NotAnEvent("its data is not JSON") from error

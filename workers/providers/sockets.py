@@ -36,7 +36,7 @@ class Cancel:
     __slots__ = ("_lock", "_reason", "_wakes")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may cancel what this thread is just cancelling
         self._reason: str | None = None
         self._wakes: list[Callable[[], None]] = []
 
