@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from uuid import UUID, uuid4
 
 from psycopg.rows import DictRow
 
@@ -17,8 +18,14 @@ from workers.ports import Ports
 
 
 def claim_next(ports: Ports, classes: Sequence[TurnClass]) -> Held | None:
-    """Claim and load one turn, or None. A claim whose reply was lost is left to the sweep: nobody holds it in memory."""
-    claimed = ports.database.write(lambda c: _claim(c, ports, classes), recover=None)
+    """Claim and load one turn, or None. A claim carries a name, so that one whose reply was lost is found again."""
+    name = uuid4()
+
+    def recover(connection: Connection) -> DictRow | None:
+        run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
+        return one(connection, admission.CLAIMED, {"holder": ports.life.boot_id, "claim": name})
+
+    claimed = ports.database.write(lambda c: _claim(c, ports, classes, name), recover=recover)
     if claimed is None:
         return None
     held = ports.database.read(lambda c: one(c, holder.HELD, {"turn": claimed["turn"]}))
@@ -27,7 +34,7 @@ def claim_next(ports: Ports, classes: Sequence[TurnClass]) -> Held | None:
     return _held(ports, claimed, held)
 
 
-def _claim(connection: Connection, ports: Ports, classes: Sequence[TurnClass]) -> DictRow | None:
+def _claim(connection: Connection, ports: Ports, classes: Sequence[TurnClass], name: UUID) -> DictRow | None:
     with connection.transaction():
         run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
         limits = {"classes": list(classes), "principal_limit": ports.settings.principal_limit}
@@ -35,7 +42,7 @@ def _claim(connection: Connection, ports: Ports, classes: Sequence[TurnClass]) -
         if picked is None:
             return None
         ports.pauses.at(Point.CLAIMING)
-        params = {"session": picked["session"], "turn": picked["id"], "holder": ports.life.boot_id}
+        params = {"session": picked["session"], "turn": picked["id"], "holder": ports.life.boot_id, "claim": name}
         return one(connection, admission.CLAIM, params)
 
 

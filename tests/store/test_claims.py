@@ -17,13 +17,15 @@ from tests.store.conftest import Rows, in_thread, new_boot
 EVERY = [c.value for c in TurnClass]
 
 
-def claim(connection: psycopg.Connection, *, limit: int = 1000, classes: list[str] | None = None) -> dict[str, Any] | None:
+def claim(
+    connection: psycopg.Connection, *, limit: int = 1000, classes: list[str] | None = None
+) -> dict[str, Any] | None:
     with connection.transaction():
         one(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
         picked = one(connection, admission.CLAIM_PICK, {"classes": classes or EVERY, "principal_limit": limit})
         if picked is None:
             return None
-        values = {"session": picked["session"], "turn": picked["id"], "holder": new_boot()}
+        values = {"session": picked["session"], "turn": picked["id"], "holder": new_boot(), "claim": new_boot()}
         return one(connection, admission.CLAIM, values)
 
 

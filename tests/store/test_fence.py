@@ -26,7 +26,7 @@ def _claim(rows: Rows, connection: psycopg.Connection) -> dict[str, object]:
         assert picked is not None
         claimed = one(
             connection, admission.CLAIM,
-            {"session": picked["session"], "turn": picked["id"], "holder": new_boot()},
+            {"session": picked["session"], "turn": picked["id"], "holder": new_boot(), "claim": new_boot()},
         )  # fmt: skip
     assert claimed is not None
     return claimed
@@ -160,9 +160,7 @@ def test_an_update_of_a_running_turn_needs_the_fence(rows: Rows) -> None:
     claimed = _claim(rows, rows.connection)
     rows.connection.execute("update sessions set fence = fence + 1 where id = %s", (session,))
     with pytest.raises(DatabaseError) as refused:
-        rows.connection.execute(
-            "update turns set step = step + 1, fence = %s where id = %s", (claimed["fence"], turn)
-        )
+        rows.connection.execute("update turns set step = step + 1, fence = %s where id = %s", (claimed["fence"], turn))
     assert refused.value.sqlstate == "NS001"
 
 

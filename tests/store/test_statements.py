@@ -82,7 +82,11 @@ def test_every_statement_that_names_an_index_uses_it(full: Rows) -> None:
         arguments = f"({', '.join(['null'] * count)})" if count else ""
         plan = full.connection.execute(f"explain execute x_{statement.name}{arguments}".encode()).fetchall()
         shown = "\n".join(row[0] for row in plan)
-        missing += [f"{statement.name}: {index}\n{shown}" for index in statement.uses if not any(name in shown for name in index.split("|"))]
+        missing += [
+            f"{statement.name}: {index}\n{shown}"
+            for index in statement.uses
+            if not any(name in shown for name in index.split("|"))
+        ]
     assert not missing, "\n\n".join(missing)
 
 

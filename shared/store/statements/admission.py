@@ -54,7 +54,7 @@ with s as (
   update sessions set fence = fence + 1 where id = %(session)s
   returning id, fence, prefix, spent_usd, reserved_usd
 ), t as (
-  update turns set status = 'running', holder = %(holder)s, attempts = attempts + 1, fence = s.fence,
+  update turns set status = 'running', holder = %(holder)s, claim = %(claim)s, attempts = attempts + 1, fence = s.fence,
     started_at = coalesce(started_at, clock_now()),
     deadline_at = coalesce(deadline_at, clock_now() + make_interval(secs => deadline_s))
   from s where turns.id = %(turn)s and turns.session = s.id and turns.status = 'queued'
@@ -65,4 +65,15 @@ select t.id as turn, t.session, s.fence, t.class, t.step, t.attempts, t.takeover
 from t, s
 """,
     "turns_pkey",
+)
+
+# Whether a claim whose reply was lost is there. Asked under the claim lock, which the lost transaction held to its end.
+CLAIMED = named(
+    "claimed",
+    """
+select t.id as turn, t.session, t.fence, t.class, t.step, t.attempts, t.takeovers, t.requested_by,
+  t.deadline_at, t.cancel_requested_at, extract(epoch from clock_now() - t.queued_at)::float8 as waited_s
+from turns t where t.holder = %(holder)s and t.status = 'running' and t.claim = %(claim)s
+""",
+    "turns_held",
 )

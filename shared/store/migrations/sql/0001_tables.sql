@@ -133,6 +133,7 @@ create table turns (
   contributors uuid[] not null default '{}',
   admit_key timestamptz not null,
   holder uuid,
+  claim uuid,
   fence bigint not null default 0,
   parked_on text check (parked_on in ('approval', 'clarify', 'children', 'backoff', 'money', 'time')),
   parked_at timestamptz,

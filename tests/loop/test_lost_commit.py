@@ -1,0 +1,59 @@
+"""A COMMIT whose reply is lost is never resent: it is read, under the session's lock, whether it landed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from tests.ground import Ground, Rehearsal, ground
+from tests.swallow import Loss, Proxy, swallowing
+
+TOOLS = [{"name": "write_file", "input": {"path": "a.txt", "content": "x"}}]
+
+
+@pytest.fixture
+def lossy(
+    database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path
+) -> Generator[tuple[Ground, Proxy]]:
+    """A worker whose database is behind the proxy, and nothing between them but one pool."""
+    provider.reset()
+    folder = Path(tempfile.mkdtemp(prefix="ns-"))
+    with swallowing(database_url, folder) as proxy, ground(proxy.url, redis_url, provider.url, tmp_path) as made:
+        yield made, proxy
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+# The writes of a turn by what stands in their bytes: the claim's COMMIT, reservations, T1, a run's start and result, the end.
+WRITES = [b"COMMIT", b'"stream":true', b"first", b"started", b"written", b"the answer"]
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+@pytest.mark.parametrize("write", WRITES)
+def test_a_turn_ends_once_whichever_commit_loses_its_reply(
+    lossy: tuple[Ground, Proxy], provider: Rehearsal, loss: Loss, write: bytes
+) -> None:
+    worker, proxy = lossy
+    session = worker.session()
+    replies = [{"text": "first", "tools": TOOLS}, {"text": "the answer"}]
+    provider.script(replies, session=str(session))
+    turn = worker.turn(session, "go")
+    proxy.lose(write, loss)
+    worker.look()
+    if worker.view(turn)["status"] == "running":
+        pytest.fail("the turn hangs in `running` under a live worker")
+    worker.look()
+
+    row = worker.view(turn)
+    assert (row["status"], row["answer"], row["step"]) == ("done", "the answer", 2)
+    assert row["reserved_usd"] == 0
+    keys = [tuple(r.values()) for r in worker.rows(
+        "select step, ordinal from messages where turn = %s order by id", turn)]  # fmt: skip
+    assert keys == [(0, 0), (1, 0), (1, 1), (2, 0)]
+    statuses = [r["status"] for r in worker.rows("select status from calls where turn = %s order by seq", turn)]
+    assert statuses == ["settled", "settled"]
+    assert proxy.lost == 1
+    assert len(provider.ledger(session)) == 2
+
