@@ -1,0 +1,175 @@
+"""What each fault cost: counted from rows and from the provider's ledger, printed as one table at the end of the run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from tests.chaos.rig import TERMINAL, Rig
+from tests.ground import until
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Seconds from the kill until it was seen, until the next worker's life began, until the turn was claimed again."""
+
+    seen_dead: float
+    booted: float | None
+    claimed: float
+
+
+@dataclass(slots=True)
+class Figures:
+    """One line of the table."""
+
+    name: str
+    turns: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    hung: int = 0
+    takeovers: int = 0
+    repeated_calls: int = 0
+    resumes: list[Resume] = field(default_factory=list[Resume])
+    seconds: list[float] = field(default_factory=list[float])
+    note: str = ""
+
+    def clean(self) -> bool:
+        return (self.lost, self.duplicated, self.hung) == (0, 0, 0)
+
+
+TABLE: list[Figures] = []
+
+
+def resume(rig: Rig, turn: str, killed_at: float, before: Row, seconds: float = 30.0) -> Resume:
+    """Follow a turn whose holder (`before`, its `workers` row) was killed at `killed_at` until it runs again."""
+    seen_dead: float | None = None
+    with rig_connection(rig) as ask:
+
+        def again() -> Resume | None:
+            nonlocal seen_dead
+            row = ask(
+                "select t.status, t.holder, t.takeovers, extract(epoch from clock_timestamp())::float8 as now,"
+                " (select extract(epoch from w.started_at)::float8 from workers w where w.boot_id = t.holder) as born"
+                " from turns t where t.id = %s",
+                turn,
+            )
+            if seen_dead is None and row["holder"] != before["boot_id"]:
+                seen_dead = row["now"] - killed_at
+            moved_on = row["status"] in TERMINAL or (row["holder"] and row["holder"] != before["boot_id"])
+            if not moved_on or seen_dead is None:
+                return None
+            born = row["born"] - killed_at if row["born"] and row["born"] > killed_at else None
+            return Resume(seen_dead, born, row["now"] - killed_at)
+
+        return until(again, seconds, f"turn {turn} running again")
+
+
+class rig_connection:  # noqa: N801 - used as a function
+    """One connection for quick polling."""
+
+    def __init__(self, rig: Rig) -> None:
+        import psycopg
+
+        self._connection = psycopg.connect(rig.facts["database_url"], autocommit=True)
+
+    def __enter__(self) -> Any:
+        from psycopg.rows import dict_row
+
+        def ask(query: str, *params: Any) -> Row:
+            found = self._connection.cursor(row_factory=dict_row).execute(query.encode(), params).fetchone()
+            assert found is not None
+            return found
+
+        return ask
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+
+def account(rig: Rig, name: str, turns: Sequence[str], *, repeats: int = 0, seconds: float = 60.0) -> Figures:
+    """Wait for all turns; count what was lost, doubled or hangs. `repeats`: calls that a fault may have cost."""
+    begun = time.monotonic()
+    figures = Figures(name, turns=len(turns))
+    try:
+        rows = rig.all_ended(turns, seconds)
+    except AssertionError:
+        rows = rig.rows("select * from turns where id = any(%s::uuid[])", list(turns))
+        figures.hung = sum(row["status"] not in TERMINAL for row in rows)
+        TABLE.append(figures)
+        raise
+    figures.seconds.append(time.monotonic() - begun)
+    figures.lost = sum(row["status"] != "done" for row in rows)
+    figures.takeovers = sum(row["takeovers"] for row in rows)
+    for session in {str(row["session"]) for row in rows}:
+        _count_session(rig, session, figures)
+    TABLE.append(figures)
+    if figures.lost:
+        figures.note = str({row["error_code"] for row in rows if row["status"] != "done"})
+    assert figures.repeated_calls <= repeats, figures
+    return figures
+
+
+def _count_session(rig: Rig, session: str, figures: Figures) -> None:
+    """The transcript is whole, and the provider was asked no more often than the rows say."""
+    figures.duplicated += doubled(rig, session)
+    calls = rig.rows("select status, step, turn from calls where session = %s", session)
+    ledger = rig.provider.ledger(session)
+    settled = sum(call["status"] == "settled" for call in calls)
+    figures.repeated_calls += len(ledger) - settled
+    if len(ledger) > len(calls):
+        figures.duplicated += len(ledger) - len(calls)
+    figures.lost += sum(call["status"] == "reserved" for call in calls)
+    assert [c["difference"] for c in ledger if c["extended"] is False] == [], "a request does not extend the last one"
+
+
+def doubled(rig: Rig, session: str) -> int:
+    """How many inputs, answers or results stand twice or not at all in a transcript. Its order is checked too."""
+    wrong = 0
+    open_calls: list[str] = []
+    last_role = ""
+    inputs: dict[str, int] = {}
+    for row in rig.rows("select * from messages where session = %s order by id", session):
+        content: list[Row] = orjson.loads(row["content"])
+        if row["role"] == "assistant":
+            wrong += len(open_calls) + (last_role == "assistant")
+            open_calls = [block["id"] for block in content if block["type"] == "tool_use"]
+        else:
+            results = [block["tool_use_id"] for block in content if block["type"] == "tool_result"]
+            for result in results:
+                if result in open_calls:
+                    open_calls.remove(result)
+                else:
+                    wrong += 1
+            if not results and row["step"] == 0:
+                inputs[str(row["turn"])] = inputs.get(str(row["turn"]), 0) + 1
+        last_role = row["role"]
+    wrong += len(open_calls)
+    done = rig.rows("select id from turns where session = %s and status = 'done'", session)
+    wrong += sum(inputs.get(str(row["id"]), 0) != 1 for row in done)
+    return wrong
+
+
+def table() -> list[str]:
+    """The figures of all faults so far."""
+    head = f"{'fault':<64}{'turns':>6}{'lost':>5}{'dup':>4}{'hung':>5}{'taken':>6}{'calls+':>7}  seconds"
+    lines = [head]
+    for one in TABLE:
+        told = [f"seen dead {r.seen_dead:.2f}, " + (f"booted {r.booted:.2f}, " if r.booted else "") + f"claimed {r.claimed:.2f}" for r in one.resumes[:1]]
+        if len(one.resumes) > 1:
+            claimed = sorted(r.claimed for r in one.resumes)
+            dead = sorted(r.seen_dead for r in one.resumes)
+            told = [f"claimed p50 {_at(claimed, 0.5):.2f} p95 {_at(claimed, 0.95):.2f}, seen dead p50 {_at(dead, 0.5):.2f} p95 {_at(dead, 0.95):.2f}"]
+        told += [f"done after {s:.1f}" for s in one.seconds[:1]] + ([one.note] if one.note else [])
+        lines.append(
+            f"{one.name[:63]:<64}{one.turns:>6}{one.lost:>5}{one.duplicated:>4}{one.hung:>5}{one.takeovers:>6}{one.repeated_calls:>7}  {'; '.join(told)}"
+        )
+    return lines
+
+
+def _at(values: list[float], part: float) -> float:
+    return values[min(len(values) - 1, int(part * len(values)))]
