@@ -149,7 +149,7 @@ def test_commits_are_cited_by_hash(provider: Served, tmp_path: Path) -> None:
     answer = hands.run(provider, tmp_path, ASK, ALL).answer
     assert f"`{head}`" in answer
     assert "3 commits by 1 author" in answer
-    assert "1 fixes" in answer
+    assert "fixes 1" in answer
     assert "Rename the press" in answer
 
 

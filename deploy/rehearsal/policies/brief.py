@@ -4,13 +4,14 @@ import re
 from typing import Final
 
 from deploy.rehearsal.policies import calendar, commits, logs, mail, tables
-from deploy.rehearsal.policies.kinds import Kind, kind_of
-from deploy.rehearsal.policies.lines import best, cite, counted, due_lines, short
+from deploy.rehearsal.policies.kinds import Kind, kind_of, skipped
+from deploy.rehearsal.policies.lines import DATE, DUE, OPEN, best, cite, counted, due_lines, short
 from deploy.rehearsal.policies.talk import BANNER
 from deploy.rehearsal.policies.workspace import Read, Workspace
 
 MOST_DUE: Final = 12
 MOST_RECENT: Final = 6
+MATCH: Final = re.compile(r"^(?P<path>[^:]+):(?P<line>\d+): ?(?P<text>.*)$")
 FULLY_QUOTED: Final = 8
 REMARK: Final = re.compile(r"^\s*(?:#(?!!)|//|/?\*+|--|;|\"\"\"|''')\W{0,3}\s*\w.{12,}")
 QUOTES: Final = {Kind.NOTE: 4, Kind.DATA: 3, Kind.CODE: 2}
@@ -74,7 +75,14 @@ def _recent(known: Workspace) -> list[str]:
 
 
 def _matches(known: Workspace) -> list[str]:
-    return [f"- {short(line)}" for line in known.matches[:MOST_DUE]]
+    """What a search found, where it stands in something that a person wrote and is dated or open."""
+    lines: list[str] = []
+    for match in (MATCH.match(line) for line in known.matches):
+        if match is None or kind_of(match["path"]) in (Kind.CODE, Kind.DATA) or skipped(match["path"]):
+            continue
+        if OPEN.search(match["text"]) or (DUE.search(match["text"]) and DATE.search(match["text"])):
+            lines.append(f"- {short(match['text'])} (`{match['path']}:{match['line']}`)")
+    return lines[:MOST_DUE]
 
 
 def _quotes(reads: list[Read], kind: Kind) -> list[str]:
@@ -107,6 +115,8 @@ def _gaps(known: Workspace, could_read: bool) -> list[str]:
     unread = len(known.files) - len(known.files.keys() & known.asked)
     if could_read and unread > 0:
         lines.append(f"- {counted(unread, 'file')} seen and not opened.")
+    if known.hidden:
+        lines.append(f"- {counted(known.hidden, 'hidden or generated thing')} left aside.")
     lines += [
         f"- `{read.path}` was not read whole: {short(read.left_out, 120)}."
         for read in known.reads.values()

@@ -54,7 +54,7 @@ def section(found: list[Commit]) -> list[str]:
     span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     lines = [
         f"{counted(len(found), 'commit')}{by}, {span}: "
-        + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+        + ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
         + "."
     ]
     lines += [f"- `{commit.hash[:10]}` {commit.date} {commit.subject}" for commit in found[:LATEST]]

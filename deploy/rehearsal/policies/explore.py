@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any, Final
 
 from deploy.rehearsal.loose import Json, object_or_empty
-from deploy.rehearsal.policies.kinds import BY_ENDING, Kind, kind_of, skipped
+from deploy.rehearsal.policies.kinds import BY_ENDING, Kind, kind_of
 from deploy.rehearsal.policies.view import PATHS, PATTERNS, Tool, View, normal
 from deploy.rehearsal.policies.workspace import Workspace
 from deploy.rehearsal.reply import ToolWish
@@ -20,7 +20,6 @@ DEPTH: Final = 5
 COMMITS: Final = 30
 DUE: Final = r"(?i)\b(due|deadline|overdue|urgent|todo|fixme|asap|no later than)\b"
 NAMED: Final = re.compile(r"(?:[\w.-]+/)+[\w.-]+\w|[\w-]+\.\w+")
-CODE_ENDINGS: Final = frozenset(("py", "js", "ts", "go", "rs", "rb", "sh", "sql", "c", "h", "java", "css", "html"))
 WEIGHTS: Final = {
     Kind.MAIL: 0.0,
     Kind.CALENDAR: 0.0,
@@ -36,6 +35,8 @@ BOILERPLATE: Final = re.compile(
     r"(?i)(?:^|/)(?:license|notice|copying|code_of_conduct|contributing|authors|[\w.-]*lock|requirements[\w-]*)(?:\.\w+)?$"
     r"|(?:^|/)requirements/"
 )
+# With more files than this, licences and locks are not worth a read.
+CROWDED: Final = 12
 MOST_CODE: Final = 10
 
 
@@ -49,7 +50,7 @@ def next_calls(view: View, known: Workspace, targets: list[str]) -> list[ToolWis
         return _first(view)
     calls: list[ToolWish] = []
     lister = view.tools.get("list")
-    waiting = [folder for folder in known.unlisted() if not skipped(folder)]
+    waiting = known.unlisted()
     if lister is not None and view.steps <= LAST_LISTING_STEP:
         calls += [_listing(lister, folder) for folder in waiting[:LISTS_A_STEP]]
     if view.steps == 1 and "search" in view.tools and not known.matches:
@@ -62,9 +63,7 @@ def next_calls(view: View, known: Workspace, targets: list[str]) -> list[ToolWis
 def targets_of(asked: str) -> list[str]:
     """Files that the person names, by a path or by an ending that files have."""
     found = (normal(name) for name in NAMED.findall(asked))
-    return list(
-        dict.fromkeys(name for name in found if name.rpartition(".")[2].lower() in BY_ENDING.keys() | CODE_ENDINGS)
-    )
+    return list(dict.fromkeys(name for name in found if name.rpartition(".")[2].lower() in BY_ENDING))
 
 
 def _first(view: View) -> list[ToolWish]:
@@ -109,12 +108,12 @@ def _wanted(known: Workspace, everything_listed: bool) -> list[str]:
     newest = sorted((file.modified for file in known.files.values() if file.modified), reverse=True)
     recent = newest[min(len(newest) - 1, max(3, len(newest) // 5))] if newest else ""
     spent = sum(known.files[path].size or 0 for path in known.asked if path in known.files)
+    crowded = len(known.files) > CROWDED
     scored: list[tuple[float, str]] = []
     for file in known.files.values():
-        if file.path in known.asked or file.size == 0 or skipped(file.path):
+        if file.path in known.asked or file.size == 0 or (crowded and BOILERPLATE.search(file.path)):
             continue
         score = WEIGHTS[kind_of(file.path)] + 0.1 * file.path.count("/")
-        score += 4.0 if BOILERPLATE.search(file.path) else 0.0
         score -= 1.5 if file.modified and file.modified >= recent else 0.0
         score -= 2.0 if file.path.rpartition("/")[2].lower().startswith("readme") else 0.0
         if score < (50.0 if everything_listed else 2.5):

@@ -26,6 +26,7 @@ BY_ENDING: Final = {
         Kind.NOTE: "md markdown txt rst org adoc text",
         Kind.LOG: "log out err",
         Kind.DATA: "json jsonl yaml yml toml ini cfg conf xml html",
+        Kind.CODE: "py pyi js jsx mjs ts tsx go rs rb sh bash sql c h cc cpp hpp cs java kt swift php pl lua css scss vue r jl",
         Kind.OPAQUE: "png jpg jpeg gif webp svg ico pdf zip gz tar xz bz2 7z so o a pyc class jar woff woff2 ttf mp3 "
         "mp4 mov lock bin exe dll db sqlite parquet whl",
     }.items()
@@ -67,7 +68,8 @@ def kind_of(path: str, first_lines: list[str] | None = None) -> Kind:
         return found
     if first_lines and first_lines[0].startswith("#!"):
         return Kind.CODE
-    return Kind.NOTE if pure.suffix == "" or pure.name.lower().startswith("readme") else Kind.CODE
+    # What nobody named after a machine's format was probably written by a person.
+    return Kind.NOTE
 
 
 def skipped(path: str) -> bool:

@@ -25,6 +25,7 @@ ASK: Final = re.compile(
 # A word of letters and digits mixed: a ticket, a serial, a key. Rare, so it tells one text from another.
 RARE: Final = re.compile(r"\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{6,}\b")
 HEADING: Final = re.compile(r"^\s{0,3}#{1,3}\s+\S")
+PROSE: Final = re.compile(r"^[^\W\d_][^|{}]{39,}")
 EMPTY: Final = re.compile(r"^[\s\-=*_#|`~+:.]*$")
 
 
@@ -40,8 +41,10 @@ def best(lines: list[tuple[int, str]], count: int) -> list[tuple[int, str]]:
         weight if sum(shown[at] for _, _, shown in worth) <= common else 0.0 for at, (_, weight) in enumerate(SIGNS)
     ]
     scored: list[tuple[float, int, str]] = []
+    opening = next((number for number, line in kept if PROSE.match(line)), None)
     for number, line, shown in worth:
         points = sum(weight for weight, there in zip(weights, shown, strict=True) if there)
+        points += 2.0 if number == opening else -1.5 if line.lstrip().startswith("|") else 0.0
         scored.append((-points - (0.5 if 30 < len(line) < QUOTE else 0.0), number, line))
     return sorted((number, line) for _, number, line in sorted(scored)[:count])
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from deploy.rehearsal.policies.kinds import skipped
 from deploy.rehearsal.policies.view import Ran, normal
 
 FOOTER: Final = re.compile(r"^\[.*\b(?:shown|left out|cut|more|truncated|omitted|read on|nothing)\b.*\]$")
@@ -41,6 +42,8 @@ class Workspace:
     reads: dict[str, Read] = field(default_factory=dict[str, Read])
     asked: set[str] = field(default_factory=set[str])
     history: list[str] = field(default_factory=list[str])
+    # Entries that machines keep for themselves: counted, and never gone into.
+    hidden: int = 0
     matches: list[str] = field(default_factory=list[str])
     failures: list[str] = field(default_factory=list[str])
 
@@ -108,7 +111,9 @@ def _list(known: Workspace, ran: Ran) -> None:
         path = normal(name)
         if ran.path != "." and not path.startswith(f"{ran.path}/"):
             path = f"{ran.path}/{path}"
-        if name.endswith("/"):
+        if skipped(path):
+            known.hidden += 1
+        elif name.endswith("/"):
             known.folders[path] = path.count("/")
         else:
             size = int(rest[0]) if rest and rest[0].isdigit() else None
