@@ -41,6 +41,8 @@ def _process(name: str) -> Command | None:
             from shared.store.migrate import main as command
         case "flower":
             from deploy.commands.flower import main as command
+        case "prepare":
+            from deploy.commands.prepare import main as command
         case "up":
             from deploy.local.up import main as command
         case _:

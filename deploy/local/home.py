@@ -11,7 +11,7 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,7 +136,11 @@ def lock_holder(root: Path) -> int | None:
         os.close(descriptor)
 
 
-def secret(home: Home, name: str) -> str:
+def _password() -> str:
+    return secrets.token_hex(24)
+
+
+def secret(home: Home, name: str, make: Callable[[], str] = _password) -> str:
     """A password made once and kept in the home, 0600; letters and digits only, so it needs no escaping in a URL."""
     path = home.root / f"{name}.secret"
     try:
@@ -145,7 +149,7 @@ def secret(home: Home, name: str) -> str:
             return found
     except FileNotFoundError:
         pass
-    made = secrets.token_hex(24)
+    made = make()
     write_private(path, made + "\n")
     return made
 

@@ -44,7 +44,7 @@ class Program:
     clear: Callable[[], None] = _nothing
     settle: Callable[[str], None] = _no_line
     mend: Callable[[list[str]], str | None] = _no_mend
-    patience: float = 60.0
+    patience: float = 120.0  # a loaded machine takes long to start eight interpreters
     stop: Force = ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
     death_signal: signal.Signals = signal.SIGKILL  # a frozen process would sleep through any other
     identity: Identity = Identity.SELF

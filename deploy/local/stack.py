@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psycopg
-
 from deploy.local import postgres, valkey
 from deploy.local.binaries import find_postgres, find_valkey
 from deploy.local.explain import StackError
@@ -18,10 +16,8 @@ from deploy.local.home import Home, secret
 from deploy.local.program import Program, of_server
 from deploy.local.spawn import clean_environment, unprivileged
 from shared.settings import PREFIX, Settings
-from shared.store import principals
 
 ROOT = Path(__file__).resolve().parents[2]
-ADMIN = "admin"
 _PORT = re.compile(r"http://[^:/\s]+:(\d+)")
 # Set anew for the children, or none of their business.
 _NOT_HANDED_ON = frozenset(
@@ -48,7 +44,6 @@ class Stack:
     home: Home
     settings: Settings
     fleet: Fleet
-    token: str
     is_rehearsal: bool
     database_url: str = ""
     direct_url: str = ""
@@ -67,7 +62,7 @@ class Stack:
         """What `stack.json` holds."""
         return {
             "url": self.url,
-            "token": self.token,
+            "token": secret(self.home, "admin-token"),  # made by the first task
             "database_url": self.database_url,
             "redis_url": self.redis_url,
             "provider_url": self.provider_url,
@@ -85,8 +80,7 @@ class Stack:
 def plan(home: Home, settings: Settings, fleet: Fleet, *, pg_bin: Path | None = None) -> Stack:
     """The whole stack, ready to be supervised. Makes the data folders; starts nothing."""
     wants_stand_in = settings.rehearsal or not (settings.provider_base_url or settings.provider_key)
-    token = principals.TOKEN_PREFIX + secret(home, "admin-token")
-    stack = Stack(home, settings, fleet, token, wants_stand_in)
+    stack = Stack(home, settings, fleet, wants_stand_in)
     if settings.test_clock and (settings.database_url or settings.redis_url):
         raise StackError(
             "NIGHTSHIFT_TEST_CLOCK moves the time of a whole database, so it works with the embedded servers only:"
@@ -167,21 +161,11 @@ def _migrate(stack: Stack) -> Program:
         name="migrate",
         role="migrate",
         wave=1,
-        command=lambda: _command("migrate"),
+        command=lambda: _command("prepare"),
         folder=stack.home.root,
         environment=lambda: _environment(stack, "migrate"),
-        settle=lambda _: ensure_admin(stack),
         patience=600.0,
     )
-
-
-def ensure_admin(stack: Stack) -> None:
-    """The principal `admin` exists and our token is its own."""
-    try:
-        with psycopg.connect(stack.direct_url, connect_timeout=10) as connection:
-            principals.ensure_admin(connection, ADMIN, stack.token)
-    except psycopg.Error as error:
-        raise StackError(f"The database refused the stack's own token: {error}") from error
 
 
 def _rehearsal(stack: Stack) -> Program:
