@@ -6,16 +6,26 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from api import openapi, problems
+from api import openapi, problems, reference
 from api.asking import Asking
 from api.auth import Auth
 from api.database import Database
 from api.events.hub import Hub
 from api.hints import Hints
 from api.ringer import Ringer
-from api.routes import events, health, sessions, turns
+from api.routes import (
+    approvals,
+    clock,
+    events,
+    health,
+    jobs,
+    ledger,
+    sessions,
+    transcripts,
+    turns,
+)
 from api.seats import Seats
 from api.services import Services
 from api.vitals import Vitals
@@ -23,7 +33,10 @@ from shared.doorbell import Doorbell, celery_app
 from shared.settings import Settings
 
 VERSION = "1"
-ROUTERS = (sessions.router, turns.router, events.router, health.router)
+ROUTERS = (
+    sessions.router, turns.router, events.router, transcripts.router, approvals.router, jobs.router, ledger.router,
+    health.router,
+)  # fmt: skip
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -50,6 +63,12 @@ def create_app(settings: Settings) -> FastAPI:
     openapi.install(app)
     for router in ROUTERS:
         app.include_router(router)
+    if settings.test_clock:
+        app.include_router(clock.router)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return HTMLResponse(reference.page(app.openapi()))
 
     @app.get("/", include_in_schema=False)
     async def front() -> Response:

@@ -15,8 +15,8 @@ from shared.store.pool import Connection
 
 _SHOWN: LiteralString = """
 select s.id, s.seq, s.title, s.owner, p.name as owner_name, s.audience, s.kind, s.profile, s.provider, s.model,
-  s.folder, s.cap_usd, s.spent_usd, s.reserved_usd, s.cost_unknown, s.prefix, s.prefix_warm_until, s.ttl, s.chain_blocks,
-  s.ineffective_strikes, s.fallback_streak, s.breaker_blocked_at, s.created_at,
+  s.folder, s.cap_usd, s.spent_usd, s.reserved_usd, s.cost_unknown, s.prefix, s.prefix_warm_until, s.ttl,
+  s.chain_blocks, s.ineffective_strikes, s.fallback_streak, s.breaker_blocked_at, s.created_at,
   live.id as turn, live.status as live,
   (select count(*) from turns q where q.session = s.id and q.status = 'queued') as queued
 from sessions s

@@ -182,3 +182,101 @@ class Approval(Shown):
 
 class ApprovalPage(Page):
     items: list[Approval]
+
+
+class ClockMoved(Shown):
+    now: datetime
+    offset_s: float
+    target_s: float
+
+
+class Job(Shown):
+    id: UUID
+    name: str
+    owner: str
+    mine: bool
+    cron: str
+    zone: str
+    prompt: str
+    tail: str
+    workspace: str | None
+    folder: str | None
+    profile: str
+    model: str | None
+    cap_usd: float | None
+    max_steps: int | None
+    deadline_s: int
+    audience: str
+    deliver_session: UUID | None
+    deliver_file: str | None
+    paused: bool
+    next_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class JobPage(Page):
+    items: list[Job]
+
+
+class Delivery(Shown):
+    kind: str
+    target: str
+    status: str
+    evidence: str | None
+    error_text: str | None
+
+
+class Run(Shown):
+    """One due instant of a job, and what came of it. `cost_usd` null: unknown, or there is no turn yet."""
+
+    id: UUID
+    job_id: UUID
+    instant: datetime
+    manual: bool
+    status: str
+    turn_id: UUID | None
+    session_id: UUID | None
+    cost_usd: float | None
+    error_code: str | None
+    error_text: str | None
+    deliveries: list[Delivery]
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class RunPage(Page):
+    items: list[Run]
+
+
+class DueAt(Shown):
+    local: str
+    utc: str
+
+
+class Explained(Shown):
+    text: str
+    cron: str
+    zone: str
+    instants: list[DueAt]
+
+
+class LedgerRow(Shown):
+    """`cost_usd` is null where any call of the row has an unknown cost; `known_usd` is the sum of the others."""
+
+    key: str | None
+    label: str
+    calls: int
+    open_calls: int
+    unknown_calls: int
+    assumed_calls: int
+    cost_usd: float | None
+    known_usd: float
+    reserved_usd: float
+    tokens: Tokens
+
+
+class Ledger(Page):
+    items: list[LedgerRow]
+    by: str
+    total: LedgerRow

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 import psycopg
-from psycopg.rows import dict_row
+from psycopg.rows import DictRow, dict_row
 
 from shared import stream
 from shared.request import blocks
@@ -18,7 +18,7 @@ class Hand:
     """One hand holds any number of turns; `fence` and `n` of each are kept here."""
 
     def __init__(self, database_url: str, redis_url: str) -> None:
-        self._db = psycopg.connect(database_url, autocommit=True, row_factory=dict_row)
+        self._db = psycopg.Connection[DictRow].connect(database_url, autocommit=True, row_factory=dict_row)
         self.redis = stream.connect(redis_url)
         self._append = self.redis.register_script(stream.APPEND)
         self._fence: dict[UUID, int] = {}
@@ -86,7 +86,7 @@ class Hand:
                 "update turns set status = 'queued', holder = null, fence = %s where id = %s", (fence, id_)
             )
 
-    def _one(self, query: str, *params: Any) -> dict[str, Any]:
+    def _one(self, query: str, *params: Any) -> DictRow:
         row = self._db.execute(query.encode(), params).fetchone()
         assert row is not None, query
         return row
@@ -124,4 +124,4 @@ class Hand:
         )
 
     def flush(self) -> None:
-        self.redis.flushall()
+        cast(Any, self.redis).flushall()

@@ -1,0 +1,42 @@
+"""A session's transcript, page by page; a page is bounded in bytes too, since one message may be megabytes."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from psycopg.rows import DictRow, dict_row
+
+from shared.request import canonical
+from shared.store.pool import Connection
+
+MOST_CHARACTERS = 4_000_000
+# Ids ascend, so the running sum is that of the page; the first row is given whatever its size.
+TRANSCRIPT = """
+select m.id, m.turn, m.step, m.ordinal, coalesce(p.name, m.author) as author, m.role, m.content, m.cut, m.created_at,
+  st.active, st.compacted
+from (
+  select *, sum(length(content)) over (order by id) - length(content) as before, row_number() over (order by id) as nth
+  from (select * from messages where session = %(session)s and id > %(after)s order by id limit %(limit)s) page
+) m
+join message_state st on st.id = m.id
+left join principals p on p.id::text = m.author
+where m.before < %(most)s or m.nth = 1
+order by m.id
+"""
+
+
+def transcript(connection: Connection, session: UUID, after: int, limit: int) -> list[DictRow]:
+    """Messages with an id above `after`, in order; fewer than `limit` where they are large."""
+    values = {"session": session, "after": after, "limit": limit, "most": MOST_CHARACTERS}
+    return connection.cursor(row_factory=dict_row).execute(TRANSCRIPT, values).fetchall()
+
+
+def shown(row: DictRow) -> str:
+    """One message as JSON text; its content is spliced in as it is stored."""
+    state = "live" if row["active"] else "summarised" if row["compacted"] else "rewound"
+    head = {
+        "id": str(row["id"]), "turn_id": str(row["turn"]), "step": row["step"], "ordinal": row["ordinal"],
+        "author": row["author"], "role": row["role"], "state": state, "cut": row["cut"],
+        "created_at": row["created_at"].isoformat(),
+    }  # fmt: skip
+    return f'{canonical.dump(head)[:-1]},"content":{row["content"]}}}'
