@@ -14,5 +14,5 @@ def main(argv: list[str]) -> int:
     else:
         oldest = find_major(15)
         print(f"Postgres 15: {oldest or 'not here'}", flush=True)
-        words = [sys.executable, "-m", "pytest", "--durations=10", "--durations-min=0.5", *from_here(argv)]
+        words = [sys.executable, "-m", "pytest", "--durations=10", *from_here(argv)]
     return become(words, without_keys())

@@ -18,6 +18,7 @@ from deploy.local.spawn import clean_environment, unprivileged
 from shared.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
+KEEP_ADDRESS_STARTS = 4
 _PORT = re.compile(r"http://[^:/\s]+:(\d+)")
 # Set anew for the children, or none of their business.
 _NOT_HANDED_ON = frozenset(
@@ -190,14 +191,19 @@ def _rehearsal(stack: Stack) -> Program:
 
 def _api(stack: Stack, name: str) -> Program:
     first = str(stack.settings.api_port) if name in {"api", "api-1"} else "0"
+    starts = 0
 
     def settle(line: str) -> None:
+        nonlocal starts
+        starts = 0
         stack.urls[name] = _address(line)
 
     def environment() -> dict[str, str]:
-        # After a restart the address stays, for everyone who read it from stack.json.
-        known = stack.urls.get(name)
-        return _environment(stack, "api", API_PORT=_port(known) if known else first)
+        """After a restart the address stays, for all who read it; unless someone else keeps it and nobody asked for it."""
+        nonlocal starts
+        starts += 1
+        known = _port(stack.urls[name]) if name in stack.urls else first
+        return _environment(stack, "api", API_PORT=known if starts <= KEEP_ADDRESS_STARTS else first)
 
     return Program(
         name=name,

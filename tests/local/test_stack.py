@@ -21,7 +21,7 @@ from deploy.commands.checkout import without_keys
 from deploy.local import processes
 from deploy.local.explain import StackError
 from deploy.local.home import lock_holder, open_home
-from deploy.local.stack import Fleet, plan
+from deploy.local.stack import KEEP_ADDRESS_STARTS, Fleet, plan
 from shared.settings import Settings
 from tests.local.conftest import ROOT
 
@@ -175,3 +175,13 @@ def test_the_test_clock_is_refused_on_servers_that_are_not_the_stacks_own(folder
     given = Settings(database_url="postgresql://db.example/x", test_clock=True)
     with pytest.raises(StackError, match="works with the embedded servers only"):
         plan(open_home(folder / "home"), given, Fleet())
+
+
+def test_an_api_whose_port_someone_took_meanwhile_gets_another_after_some_tries(folder: Path) -> None:
+    given = Settings(database_url="postgresql://db.example/x", redis_url="redis://keys.example/0")
+    stack = plan(open_home(folder / "home"), given, Fleet())
+    api = next(program for program in stack.programs if program.role == "api")
+    ports = [api.environment()["NIGHTSHIFT_API_PORT"]]
+    api.settle("nightshift api ready http://127.0.0.1:4711")
+    ports += [api.environment()["NIGHTSHIFT_API_PORT"] for _ in range(KEEP_ADDRESS_STARTS + 1)]
+    assert ports == ["0", *["4711"] * KEEP_ADDRESS_STARTS, "0"]
