@@ -199,7 +199,7 @@ def _api(stack: Stack, name: str) -> Program:
         stack.urls[name] = _address(line)
 
     def environment() -> dict[str, str]:
-        """After a restart the address stays, for all who read it; unless someone else keeps it and nobody asked for it."""
+        """After a restart the address stays, for all who read it, unless someone else has taken it meanwhile."""
         nonlocal starts
         starts += 1
         known = _port(stack.urls[name]) if name in stack.urls else first
