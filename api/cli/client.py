@@ -50,10 +50,10 @@ class Client:
     def get(self, path: str, **query: object) -> Any:
         return self._json(self._send("GET", path, params=_present(query)))
 
-    def get_text(self, path: str, **query: object) -> tuple[str, Mapping[str, str]]:
-        """The body as it came, undecoded JSON, with the headers."""
+    def get_bytes(self, path: str, **query: object) -> tuple[bytes, Mapping[str, str]]:
+        """The body as it came, with the headers."""
         answer = self._send("GET", path, params=_present(query))
-        return answer.text, answer.headers
+        return answer.content, answer.headers
 
     def post(self, path: str, body: Mapping[str, object] | None = None, *, key: str | None = None) -> Any:
         headers = {"idempotency-key": key or str(uuid.uuid4())}

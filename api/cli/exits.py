@@ -46,15 +46,11 @@ def of_turn(turn: Mapping[str, Any]) -> Exit | None:
 
 
 def error_code(turn: Mapping[str, Any]) -> str | None:
-    """The stable code of a failed turn, whichever way its error is written."""
-    error = turn.get("error")
-    if isinstance(error, Mapping):
-        return str(error.get("code") or "") or None  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - JSON
-    return str(turn.get("error_code") or error or "") or None
+    """The stable code of a failed turn."""
+    error: Mapping[str, Any] = turn.get("error") or {}
+    return error.get("code")
 
 
 def error_text(turn: Mapping[str, Any]) -> str:
-    error = turn.get("error")
-    if isinstance(error, Mapping):
-        return str(error.get("message") or error.get("detail") or "")  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - JSON
-    return str(turn.get("error_text") or "")
+    error: Mapping[str, Any] = turn.get("error") or {}
+    return str(error.get("message") or "")

@@ -97,16 +97,12 @@ def _list(client: Client, asked: argparse.Namespace) -> Exit:
             row["name"],
             row["cron"],
             row["zone"],
-            "paused" if is_paused(row) else screen.when(row.get("next_at")),
+            "paused" if row.get("paused") else screen.when(row.get("next_at")),
         )
         for row in found
     ]
     screen.table(("job", "name", "cron", "zone", "next"), rows)
     return Exit.DONE
-
-
-def is_paused(row: dict[str, Any]) -> bool:
-    return bool(row.get("paused", row.get("paused_at")))
 
 
 def _run(client: Client, asked: argparse.Namespace) -> Exit:
@@ -154,7 +150,7 @@ def _explain(client: Client, asked: argparse.Namespace) -> Exit:
     if asked.json:
         screen.as_json(found)
         return Exit.DONE
-    screen.say(str(found.get("text") or found.get("sentence") or ""))
+    screen.say(str(found.get("text") or ""))
     instants: list[dict[str, Any]] = found.get("instants") or []
     rows = [(row.get("local"), row.get("utc")) for row in instants]
     screen.table(("local", "utc"), rows)
@@ -162,7 +158,7 @@ def _explain(client: Client, asked: argparse.Namespace) -> Exit:
 
 
 def _tell(asked: argparse.Namespace, row: dict[str, Any]) -> Exit:
-    state = "is paused" if is_paused(row) else f"comes due next at {screen.when(row.get('next_at'))}"
+    state = "is paused" if row.get("paused") else f"comes due next at {screen.when(row.get('next_at'))}"
     return _say(asked, row, f"job {row['name']} ({row['id']}) {state}")
 
 

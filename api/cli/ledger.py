@@ -8,7 +8,7 @@ from typing import Any
 
 from api.cli import pages, screen
 from api.cli.client import Client
-from api.cli.exits import Exit
+from api.cli.exits import Exit, Stop
 
 _COLUMNS = ("calls", "input", "output", "cache_read", "cache_write", "cost")
 
@@ -18,15 +18,15 @@ def ledger(client: Client, asked: argparse.Namespace) -> Exit:
     if asked.json:
         screen.as_json(found)
         return Exit.DONE
-    screen.table((asked.by, *_COLUMNS), [_line(row, asked.by) for row in pages.items(found)], right=_COLUMNS)
+    screen.table((asked.by, *_COLUMNS), [_line(row) for row in pages.items(found)], right=_COLUMNS)
     return Exit.DONE
 
 
-def _line(row: dict[str, Any], by: str) -> tuple[object, ...]:
-    bill: dict[str, Any] = row.get("tokens") or row
+def _line(row: dict[str, Any]) -> tuple[object, ...]:
+    bill: dict[str, Any] = row.get("tokens") or {}
     names = ("input", "output", "cache_read", "cache_write")
     return (
-        row.get("key", row.get(by)) or "-",
+        row.get("label") or row.get("key") or "-",
         screen.count(row.get("calls")),
         *(screen.count(bill.get(name)) for name in names),
         screen.money(row.get("cost_usd")),
@@ -36,13 +36,15 @@ def _line(row: dict[str, Any], by: str) -> tuple[object, ...]:
 def replay(client: Client, asked: argparse.Namespace) -> Exit:
     if asked.calls:
         return calls(client, asked.turn, as_json=asked.json)
-    text, _ = client.get_text(f"/v1/turns/{asked.turn}/replay", step=asked.step)
-    # Into a file these are the bytes as sent. A terminal gets them escaped: what a model wrote stands in them.
+    body, headers = client.get_bytes(f"/v1/turns/{asked.turn}/replay", step=asked.step)
+    # Into a file these are the bytes as sent. A terminal gets them made harmless: what a model wrote stands in them.
     if sys.stdout.isatty():
-        screen.say(text)
+        screen.say(body.decode("utf-8", "replace"))
     else:
-        sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
+        sys.stdout.buffer.write(body)
         sys.stdout.buffer.flush()
+    if headers.get("x-nightshift-agrees") == "false":
+        raise Stop("replay_differs", "what was rebuilt is not what its digest says was sent: tell an admin")
     return Exit.DONE
 
 
@@ -59,7 +61,7 @@ def calls_table(found: list[dict[str, Any]]) -> None:
     names = ("input", "output", "cache_read", "cache_write")
     rows: list[tuple[object, ...]] = []
     for row in found:
-        bill: dict[str, Any] = row.get("tokens") or row
+        bill: dict[str, Any] = row.get("tokens") or {}
         cost = screen.money(row.get("cost_usd")) + (" assumed" if row.get("cost_assumed") else "")
         head = (row.get("step"), row.get("purpose"), row.get("status"))
         rows.append((*head, *(screen.count(bill.get(name)) for name in names), cost))

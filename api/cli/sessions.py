@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -24,7 +23,7 @@ def sessions(client: Client, asked: argparse.Namespace) -> Exit:
         (
             row["id"],
             row.get("status") or "idle",
-            screen.money(row.get("cost_usd", row.get("spent_usd"))),
+            screen.money(row.get("cost_usd")),
             screen.when(row.get("created_at")),
             safe.line(row.get("title") or "", 60),
         )
@@ -40,7 +39,7 @@ def show(client: Client, asked: argparse.Namespace) -> Exit:
     if asked.json:
         screen.as_json({"session": session, "messages": messages})
         return Exit.DONE
-    cost = screen.money(session.get("cost_usd", session.get("spent_usd")))
+    cost = screen.money(session.get("cost_usd"))
     screen.say(f"{session.get('title') or 'untitled'} · {session.get('model')} · {cost}")
     screen.say(
         f"session {session['id']} · {session.get('status') or 'idle'} · {screen.when(session.get('created_at'))}"
@@ -57,21 +56,27 @@ def transcript(messages: Iterable[Mapping[str, Any]], *, with_results: bool = Fa
         blocks = _blocks(message.get("content"))
         results = [block for block in blocks if block.get("type") == "tool_result"]
         if len(results) < len(blocks) or not blocks:
-            yield f"\n{message.get('author') or message.get('role')} · {screen.when(message.get('created_at'))}"
+            yield f"\n{_head(message)}"
         for block in blocks:
             match block.get("type"):
                 case "text":
                     yield str(block.get("text") or "")
-                case "tool_use" | "tool_call":
-                    name = {"tool": block.get("name"), "arguments": block.get("input", block.get("arguments"))}
+                case "tool_use":
+                    name = {"tool": block.get("name"), "arguments": block.get("input")}
                     called[str(block.get("id"))] = live.call(name)
                     yield f"  → {live.call(name)}"
                 case "tool_result":
                     yield _result(block, called, with_results=with_results)
-                case "thinking" | "reasoning" | "redacted_thinking":
+                case "thinking" | "redacted_thinking":
                     continue
                 case kind:
                     yield f"  [{kind}]"
+
+
+def _head(message: Mapping[str, Any]) -> str:
+    state = message.get("state", "live")
+    marks = ([] if state == "live" else [f"({state})"]) + (["(cut short)"] if message.get("cut") else [])
+    return " · ".join((str(message.get("author")), screen.when(message.get("created_at")), *marks))
 
 
 def _result(block: Block, called: Mapping[str, str], *, with_results: bool) -> str:
@@ -85,12 +90,9 @@ def _result(block: Block, called: Mapping[str, str], *, with_results: bool) -> s
 
 
 def _blocks(content: object) -> Sequence[Block]:
-    """Content is a list of blocks, or text that stands for one; rows keep either as JSON text."""
+    """Content is a list of blocks, or text that stands for one."""
     if isinstance(content, str):
-        try:
-            content = json.loads(content) if content.lstrip().startswith("[{") else [{"type": "text", "text": content}]
-        except ValueError:
-            return [{"type": "text", "text": content}]
+        return [{"type": "text", "text": content}]
     if not isinstance(content, list):
         return []
     return [cast("Block", block) for block in cast("list[object]", content) if isinstance(block, dict)]

@@ -34,7 +34,7 @@ class Run:
 
 def make(client: Client, folder: Path, *, zone: str) -> Row:
     """A job as a person would have it: every morning, on this folder, into the home's folder of briefs."""
-    name = f"overnight brief on {folder.name or folder} ({datetime.now().astimezone():%Y-%m-%d %H.%M.%S.%f})"
+    name = f"overnight brief on {folder.name or folder} ({datetime.now().astimezone():%Y-%m-%d %H:%M:%S})"
     body = {
         "name": name,
         "cron": EVERY_MORNING,
@@ -45,7 +45,7 @@ def make(client: Client, folder: Path, *, zone: str) -> Row:
     return client.post("/v1/jobs", body)
 
 
-def run(client: Client, job: Row, briefs: Path, *, show: Callable[[Seen], None], lost: Callable[[str], None]) -> Run:
+def run(client: Client, job: Row, *, show: Callable[[Seen], None], lost: Callable[[str], None]) -> Run:
     """Due now, and followed to its end. Raises Stop where it ends any other way than done and delivered."""
     asked: Row = client.post(f"/v1/jobs/{job['id']}/run")
     turn = jobs.wait_for_turn(client, str(job["id"]), asked)
@@ -57,19 +57,26 @@ def run(client: Client, job: Row, briefs: Path, *, show: Callable[[Seen], None],
         raise Stop(
             str(error.get("code") or f"turn_{row['status']}"), str(error.get("message") or "the run did not end")
         )
-    file = _await_delivery(briefs, str(asked["id"]))
+    file = _await_delivery(client, job, str(asked["id"]))
     session: Row = client.get(f"/v1/sessions/{row['session_id']}")
     return Run(job, row, session, list(pages.rows(client, f"/v1/turns/{turn}/calls")), file)
 
 
-def _await_delivery(briefs: Path, run_id: str) -> Path:
-    """The scheduler delivers the answer a moment after the turn is done. The file's name ends with its run's."""
+def _await_delivery(client: Client, job: Row, run_id: str) -> Path:
+    """The scheduler delivers the answer a moment after the turn is done; done means that the file was read back."""
     deadline = time.monotonic() + DELIVERY_PATIENCE_S
+    why = "no scheduler took it"
     while time.monotonic() < deadline:
-        for file in briefs.glob(f"*-{run_id.replace('-', '')[-8:]}.md"):
-            return file
-        time.sleep(0.05)
-    raise Stop("not_delivered", f"the turn is done, and no brief came to {briefs} within {DELIVERY_PATIENCE_S:.0f} s")
+        runs = pages.rows(client, f"/v1/jobs/{job['id']}/runs", limit=10)
+        found = [delivery for row in runs if row["id"] == run_id for delivery in row["deliveries"]]
+        for delivery in found:
+            if delivery["kind"] == "file" and delivery["status"] == "done":
+                return Path(delivery["target"])
+            why = str(delivery["error_text"] or why)
+        time.sleep(0.1)
+    raise Stop(
+        "not_delivered", f"the turn is done and its brief was not delivered in {DELIVERY_PATIENCE_S:.0f} s: {why}"
+    )
 
 
 def put_away(client: Client, job: Row) -> None:

@@ -2,66 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.cli.surface import Surface, Turn
-
-ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60
-
-
-class Typist:
-    """A chat on a terminal of its own, and what that terminal showed."""
-
-    def __init__(self, *words: str) -> None:
-        self.master, slave = pty.openpty()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "api.cli", "chat", *words],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            cwd=ROOT,
-            env={**os.environ, "TERM": "xterm"},
-            start_new_session=True,
-        )
-        os.close(slave)
-        self.shown = ""
-        self.changed = threading.Condition()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        while True:
-            try:
-                piece = os.read(self.master, 4096)
-            except OSError:
-                piece = b""
-            with self.changed:
-                self.shown += piece.decode()
-                self.changed.notify_all()
-            if not piece:
-                return
-
-    def type(self, line: str) -> None:
-        os.write(self.master, line.encode() + b"\n")
-
-    def see(self, words: str) -> None:
-        with self.changed:
-            assert self.changed.wait_for(lambda: words in self.shown, PATIENCE), self.shown
-
-    def interrupt(self) -> None:
-        self.process.send_signal(signal.SIGINT)
-
-    def leave(self) -> int:
-        return self.process.wait(PATIENCE)
+from tests.cli.typist import PATIENCE, ROOT, Typist
 
 
 @pytest.fixture
@@ -70,9 +18,7 @@ def typist(surface: Surface) -> Iterator[Typist]:
     try:
         yield made
     finally:
-        made.process.kill()
-        made.process.wait()
-        os.close(made.master)
+        made.close()
 
 
 def _begin(turn: Turn) -> None:

@@ -1,0 +1,65 @@
+"""A chat on a terminal of its own, and what that terminal showed."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60
+
+
+class Typist:
+    """Types lines, presses Ctrl-C, and waits until words are on the screen."""
+
+    def __init__(self, *words: str, environment: Mapping[str, str] = os.environ) -> None:
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "api.cli", "chat", *words],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            cwd=ROOT,
+            env={**environment, "TERM": "xterm"},
+            start_new_session=True,
+        )
+        os.close(slave)
+        self.shown = ""
+        self.changed = threading.Condition()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                piece = os.read(self.master, 4096)
+            except OSError:
+                piece = b""
+            with self.changed:
+                self.shown += piece.decode("utf-8", "replace")
+                self.changed.notify_all()
+            if not piece:
+                return
+
+    def type(self, line: str) -> None:
+        os.write(self.master, line.encode() + b"\n")
+
+    def see(self, words: str, count: int = 1) -> None:
+        with self.changed:
+            assert self.changed.wait_for(lambda: self.shown.count(words) >= count, PATIENCE), self.shown
+
+    def interrupt(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+
+    def leave(self) -> int:
+        return self.process.wait(PATIENCE)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self.master)
