@@ -26,7 +26,7 @@ from shared.store.statements import every, one, run, schedule
 from shared.values import TurnClass
 
 MOST_TRIES = 16
-"""With the pauses of `delivery_take` (4 s, doubling up to an hour) about eight hours."""
+"""With the pauses of `delivery_take` (2 s, doubling up to an hour) about seven hours."""
 log = structlog.get_logger("scheduler")
 
 

@@ -10,10 +10,10 @@ statement (10 s) is over, for one that had taken its id and not yet its transact
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, cast
 
-import orjson
 import psycopg
 import structlog
 from psycopg.rows import DictRow
@@ -100,7 +100,7 @@ def _insert(connection: Connection, rows: list[dict[str, Any]]) -> None:
 def words_of(content: str) -> str:
     """The words of a message's blocks, at most 64 kB of them, without NUL and what is not UTF-8."""
     try:
-        blocks: Any = orjson.loads(content)
+        blocks: Any = json.loads(content)  # lone surrogates pass here; orjson refuses them
     except ValueError:
         blocks = content  # cut off at the bound, or not JSON: its words are still words
     text = clean_text("\n".join(_texts(blocks)))

@@ -73,7 +73,7 @@ def _tick_job(room: Room, connection: Connection, row: DictRow) -> Result:
     since, now = job["next_at"], job["now"]
     try:
         following = cron.next_instants(job["cron"], job["zone"], now, 1)
-        missed = cron.last_instants(job["cron"], job["zone"], since, now, SKIPPED_MOST + 1) if since else ()
+        missed = _missed(job, now) if since else ()
     except Refused as refused:
         return _broken(room, connection, job, refused)
     run(connection, schedule.JOB_NEXT, {"job": job["id"], "next_at": following[0] if following else None})
@@ -82,6 +82,12 @@ def _tick_job(room: Room, connection: Connection, row: DictRow) -> Result:
     for instant in missed[:-1]:
         _record(connection, job["id"], instant, "skipped", "missed", "a later instant of this job was due as well")
     return _tick(room, connection, job, missed[-1], folder_gone=row["folder_gone"])
+
+
+def _missed(job: DictRow, now: datetime) -> tuple[datetime, ...]:
+    """The latest due instants, in order. `next_at` is one whatever the expression says now: it was promised."""
+    found = cron.last_instants(job["cron"], job["zone"], job["next_at"], now, SKIPPED_MOST + 1)
+    return found if job["next_at"] in found or len(found) > SKIPPED_MOST else (job["next_at"], *found)
 
 
 def _tick(room: Room, connection: Connection, job: DictRow, instant: datetime, *, folder_gone: bool) -> Result:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from typing import Any
+from uuid import uuid4
 
 from shared import logs
 from shared.errors import LeaseLost
 from shared.life import Life
 from shared.settings import load
 from shared.store.pool import Connection, Database
-from shared.store.statements import admission, one, run, turn_end
+from shared.store.statements import admission, one, run
 
 
 def _say(value: Any) -> None:
@@ -36,16 +37,17 @@ def main() -> None:
             )  # fmt: skip
             if picked is None:
                 return None
-            params = {"session": picked["session"], "turn": picked["id"], "holder": life.boot_id}
+            params = {"session": picked["session"], "turn": picked["id"], "holder": life.boot_id, "claim": uuid4()}
             return one(connection, admission.CLAIM, params)
 
-    def finish(turn: dict[str, Any], connection: Connection) -> bool:
-        params = {
-            "session": turn["session"], "turn": turn["turn"], "fence": turn["fence"], "status": "done",
-            "answer": "late", "error_code": None, "error_text": None,
-        }  # fmt: skip
-        with connection.transaction():
-            return one(connection, turn_end.FINISH, params) is not None
+    def append(turn: dict[str, Any], connection: Connection) -> bool:
+        """Write a message as the holder that this process still believes to be."""
+        connection.execute(
+            "insert into messages (session, turn, step, ordinal, author, role, content, fence) "
+            "values (%s, %s, 0, 0, 'model', 'assistant', '[]', %s)",
+            (turn["session"], turn["turn"], turn["fence"]),
+        )
+        return True
 
     for command in sys.stdin:
         match command.strip():
@@ -53,11 +55,11 @@ def main() -> None:
                 turn = database.read(claim)
                 held += [turn] if turn else []
                 _say({"turn": turn["turn"] if turn else None})
-            case "finish":
+            case "append":
                 try:
-                    _say({"finished": [database.read(lambda c, t=turn: finish(t, c)) for turn in held]})
+                    _say({"appended": [database.read(lambda c, t=turn: append(t, c)) for turn in held]})
                 except LeaseLost:
-                    _say({"finished": "lost"})
+                    _say({"appended": "lease lost"})
             case "state":
                 _say(
                     {

@@ -14,7 +14,6 @@ import pytest
 
 from scheduler.liveness import Seen, Why
 from scheduler.takeover import take_orphans, take_over
-from shared.store.statements import admission, one
 from tests.scheduler.world import Child, World, until
 
 SHORT = {"NIGHTSHIFT_LEASE_S": "3", "NIGHTSHIFT_HEARTBEAT_S": "0.5"}
@@ -82,8 +81,9 @@ def test_a_frozen_worker_loses_its_turn_and_writes_nothing_when_it_thaws(world: 
     assert 2 < took < 8
     until(lambda: world.rows("select 1 from workers where boot_id = %s and stop_reason = 'lost'", boot), 5, "marked")
     made.send(signal.SIGCONT)
-    assert made.ask("finish") == {"finished": [False]}
+    assert made.ask("append") == {"appended": "lease lost"}
     assert world.turn(turn)["status"] == "queued"
+    assert world.rows("select 1 from messages") == []
     until(lambda: made.ask("state")["claims"], 10, "it may claim again")
     assert world.row("select stopped_at, stop_reason from workers where boot_id = %s", boot) == {
         "stopped_at": None, "stop_reason": None,
@@ -127,7 +127,7 @@ def test_a_worker_that_renewed_after_it_was_judged_keeps_its_turn(world: World, 
         assert take_over(room, [(judged, Why.LEASE_OVER)]) == 0
     assert made.ask("state")["renewals"] >= before
     assert world.turn(turn)["status"] == "running"
-    assert made.ask("finish") == {"finished": [True]}
+    assert made.ask("append") == {"appended": [True]}
 
 
 def test_a_worker_whose_lock_is_there_again_when_it_is_judged_by_it_keeps_its_turn(world: World, child: Start) -> None:
@@ -215,9 +215,7 @@ def test_a_turn_whose_holder_stopped_or_was_never_there_is_freed(world: World, c
     made, _, (turn,) = holding(child, world)
     made.ask("stop")
     stray = world.admit()
-    with world.connection() as connection:
-        params = {"session": world.turn(stray)["session"], "turn": stray, "holder": UUID(int=9)}
-        assert one(connection, admission.CLAIM, params)
+    world.claim(stray)
     with world.room() as room:
         assert take_orphans(room) == 2
         assert take_orphans(room) == 0

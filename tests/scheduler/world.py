@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, LiteralString
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
@@ -104,13 +104,21 @@ class World:
         with self.connection() as connection, connection.transaction():
             return admit(connection, new, on_busy=OnBusy.QUEUE, queue_bound=100).turn
 
+    def claim(self, turn: UUID) -> DictRow:
+        """The turn runs under a holder that no `workers` row knows."""
+        params = {"session": self.turn(turn)["session"], "turn": turn, "holder": UUID(int=1), "claim": uuid4()}
+        with self.connection() as connection:
+            held = one(connection, admission.CLAIM, params)
+        assert held is not None
+        return held
+
     def park(self, turn: UUID, wait_s: float | None, reason: str = "backoff") -> None:
         """Claim a queued turn and park it, by the statements that a worker uses."""
-        session = self.turn(turn)["session"]
-        with self.connection() as connection, connection.transaction():
-            held = one(connection, admission.CLAIM, {"session": session, "turn": turn, "holder": UUID(int=1)})
-            assert held is not None
-            params = {"session": session, "turn": turn, "fence": held["fence"], "reason": reason, "wait_s": wait_s}
+        held = self.claim(turn)
+        params = {
+            "session": held["session"], "turn": turn, "fence": held["fence"], "reason": reason, "wait_s": wait_s,
+        }  # fmt: skip
+        with self.connection() as connection:
             assert one(connection, turn_end.PARK, params)
 
 
