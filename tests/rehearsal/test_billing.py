@@ -90,6 +90,16 @@ def test_with_both_lives_the_hour_pays_from_the_hit_to_its_mark_and_five_minutes
     )
 
 
+def test_an_hour_mark_inside_what_was_read_bills_nothing() -> None:
+    cache = PromptCache()
+    call(cache, request(10, {10: "5m"}), 0)
+    prefix = request(20, {4: "1h", 10: "5m", 16: "5m"})
+    end = prefix.ends
+    assert call(cache, prefix, 1) == Bill(
+        input=prefix.total - end[15], read=end[9], write_1h=0, write_5m=end[15] - end[9], hit=10
+    )
+
+
 def test_an_entry_lives_its_time_from_the_start_of_the_request_that_wrote_it() -> None:
     for ttl, life in (("5m", 300), ("1h", 3600)):
         cache = PromptCache()

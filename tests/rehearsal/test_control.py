@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,30 @@ def test_calls_of_one_session_at_once_are_marked_as_overlapping(provider: Served
         assert [answer.result().status_code for answer in answers] == [200] * 3
     assert [call["overlap"] for call in provider.ledger("s")] == [True, True]
     assert [call["overlap"] for call in provider.ledger("t")] == [False]
+
+
+def test_a_call_that_follows_a_hang_up_at_once_does_not_overlap(provider: Served) -> None:
+    host, port = provider.url.removeprefix("http://").split(":")
+    body = json.dumps(ask("x")).encode()
+    lines = (
+        "POST /v1/messages HTTP/1.1",
+        "x-api-key: k",
+        "anthropic-version: 2026-10-21",
+        f"content-length: {len(body)}",
+    )
+    sent = "".join(f"{line}\r\n" for line in (*lines, "")).encode() + body
+    provider.control("hold", hold=True)
+    held = socket.create_connection((host, int(port)))
+    held.sendall(sent)
+    for count in range(1, 20):
+        provider.wait(calls=count, inflight=1)
+        fresh = socket.create_connection((host, int(port)))
+        held.close()
+        fresh.sendall(sent)
+        held = fresh
+    provider.wait(calls=20, inflight=1)
+    held.close()
+    assert [call["overlap"] for call in provider.ledger("s")] == [False] * 20
 
 
 def test_wait_gives_up_with_408_and_what_it_saw(provider: Served) -> None:

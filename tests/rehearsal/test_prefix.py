@@ -58,6 +58,23 @@ def test_a_changed_prefix_is_not_read(provider: Served, name: str) -> None:
     assert call["difference"].startswith(("tools.0", "system.0", "messages.1", "messages.2"))
 
 
+def test_a_number_in_arguments_counts_also_where_no_schema_holds_one(provider: Served) -> None:
+    plain = BODY.replace(',"maximum":1.50', "")
+    assert usage(provider, plain)["cache_creation_input_tokens"] > 512
+    assert usage(provider, plain.replace("1e2", "100.0"))["cache_read_input_tokens"] == 0
+    assert usage(provider, plain)["cache_read_input_tokens"] > 512
+
+
+def test_two_messages_are_not_one_of_two_blocks(provider: Served) -> None:
+    parsed = orjson.loads(BODY)
+    parsed["messages"][0]["content"].append({"type": "text", "text": "and more"})
+    assert provider.raw(parsed).json()["usage"]["cache_creation_input_tokens"] > 512
+    first, *rest = parsed["messages"]
+    parsed["messages"] = [{"role": "user", "content": [block]} for block in first["content"]] + rest
+    assert provider.raw(parsed).json()["usage"]["cache_read_input_tokens"] == 0
+    assert provider.ledger("s")[-1]["differs_at"] == 4
+
+
 SAME: dict[str, Callable[[str], str]] = {
     "another way to escape a letter": lambda text: text.replace("é \\u00e9", "\\u00e9 é"),
     "spaces between tokens": lambda text: text.replace('"messages":[', '"messages": [\n '),

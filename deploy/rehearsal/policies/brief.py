@@ -99,7 +99,7 @@ def _quotes(reads: list[Read], kind: Kind) -> list[str]:
 def _said_in_code(read: Read) -> list[tuple[int, str]]:
     """A program's own words about itself: its first comment or docstring, else its most telling lines."""
     words = [(number, line) for number, line in read.lines if REMARK.match(line)]
-    return words[:1] + best(words[1:], 1) if words else best(read.lines, 2)
+    return words[:1] or best(read.lines, 2)
 
 
 def _files(known: Workspace) -> list[str]:

@@ -26,7 +26,7 @@ BY_ENDING: Final = {
         Kind.NOTE: "md markdown txt rst org adoc text",
         Kind.LOG: "log out err",
         Kind.DATA: "json jsonl yaml yml toml ini cfg conf xml html",
-        Kind.CODE: "py pyi js jsx mjs ts tsx go rs rb sh bash sql c h cc cpp hpp cs java kt swift php pl lua css scss vue r jl",
+        Kind.CODE: "py pyi js jsx mjs ts tsx go rs rb sh bash sql c h cc cpp hpp cs java kt php pl lua css scss vue",
         Kind.OPAQUE: "png jpg jpeg gif webp svg ico pdf zip gz tar xz bz2 7z so o a pyc class jar woff woff2 ttf mp3 "
         "mp4 mov lock bin exe dll db sqlite parquet whl",
     }.items()
