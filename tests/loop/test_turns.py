@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.ground import Ground, Rehearsal
 
 from shared.store import transcript
 from shared.values import OnBusy
+from workers.pause import Pauses, Point
 
 
 def _tool(name: str, **arguments: Any) -> dict[str, Any]:
@@ -196,3 +198,30 @@ def test_turns_of_one_session_run_in_order_one_after_another(worker: Ground, pro
     assert [worker.view(t)["answer"] for t in turns] == [f"answer {n}" for n in range(5)]
     for earlier, later in zip(turns, turns[1:], strict=False):
         assert worker.view(earlier)["finished_at"] <= worker.view(later)["started_at"]
+
+
+def test_a_steer_that_arrives_while_the_last_answer_is_written_is_not_lost(
+    worker: Ground, provider: Rehearsal
+) -> None:
+    """Finishing locks the turn, then looks into the inbox: the steer goes on with this turn."""
+    session = worker.session()
+    provider.script([{"text": "first"}, {"text": "with the rest"}], session=str(session))
+    turn = worker.turn(session, "go")
+
+    class SteersAfterTheCall:
+        done = False
+
+        def at(self, point: Point) -> None:
+            if point is Point.AFTER_CALL and not self.done:
+                self.done = True
+                worker.execute(
+                    "insert into inbox (session, turn, dedupe_key, kind, author, payload) "
+                    "values (%s, %s, 'late', 'steer', %s, %s)",
+                    session, turn, worker.person, '[{"type":"text","text":"and the rest"}]',
+                )  # fmt: skip
+
+    ports = dataclasses.replace(worker.ports, pauses=cast("Pauses", SteersAfterTheCall()))
+    Ground(worker.settings, ports, worker.person, worker.home).look()
+    row = worker.view(turn)
+    assert (row["status"], row["answer"], row["step"]) == ("done", "with the rest", 2)
+    assert worker.rows("select id from inbox where folded_into is null") == []

@@ -1,0 +1,119 @@
+"""The table: each mutant, where it cuts, and the test that must notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """`old` stands exactly `times` times in `file`; all of them become `new`."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    red: str
+    times: int = 1
+
+
+FENCE_SQL = "shared/store/migrations/sql/0001_fence.sql"
+TABLES_SQL = "shared/store/migrations/sql/0001_tables.sql"
+END = "shared/store/statements/turn_end.py"
+STEP = "shared/store/statements/step.py"
+FENCE_TEST = "tests/store/test_fence.py"
+CLAIM_TEST = "tests/store/test_claims.py"
+LOST_TEST = "tests/loop/test_lost_commit.py"
+LOCK = "where id = new.session for no key update;\n  if held is distinct from new.fence then\n    raise"
+
+MUTANTS = (
+    Mutant(
+        "fence lock: a plain SELECT in the trigger", FENCE_SQL,
+        "create function check_fence() returns trigger language plpgsql as $$\ndeclare held bigint;\nbegin\n"
+        "  select fence into held from sessions where id = new.session for no key update;",
+        "create function check_fence() returns trigger language plpgsql as $$\ndeclare held bigint;\nbegin\n"
+        "  select fence into held from sessions where id = new.session;",
+        f"{FENCE_TEST}::test_a_late_row_waits_for_the_claim_that_is_under_way_and_is_then_refused",
+    ),
+    Mutant(
+        "fence lock: FOR KEY SHARE in the trigger", FENCE_SQL,
+        "begin\n  select fence into held from sessions where id = new.session for no key update;",
+        "begin\n  select fence into held from sessions where id = new.session for key share;",
+        f"{FENCE_TEST}::test_a_late_row_waits_for_the_claim_that_is_under_way_and_is_then_refused",
+    ),
+    Mutant(
+        "no fence on messages", FENCE_SQL,
+        "create trigger messages_fence before insert on messages for each row execute function check_fence();", "",
+        f"{FENCE_TEST}::test_a_late_row_is_refused_once_the_fence_has_risen",
+    ),
+    Mutant(
+        "fence rise at end: not at requeue", END,
+        "update sessions set fence = fence + 1 where id = %(session)s and fence = %(fence)s returning id, fence\n)\n"
+        "update turns set status = 'queued'",
+        "update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence\n)\n"
+        "update turns set status = 'queued'",
+        f"{FENCE_TEST}::test_a_thawed_worker_cannot_write_into_a_turn_that_was_queued_again",
+    ),
+    Mutant(
+        "fence rise at end: not at finish", END,
+        "update sessions set fence = fence + 1 where id = %(session)s and fence = %(fence)s\n    and not exists",
+        "update sessions set fence = fence where id = %(session)s and fence = %(fence)s\n    and not exists",
+        f"{FENCE_TEST}::test_the_fence_rises_at_every_end_of_a_right_to_write",
+    ),
+    Mutant(
+        "claim lock: SKIP LOCKED alone", "shared/store/statements/admission.py",
+        "select pg_advisory_xact_lock(%(key)s)", "select %(key)s::bigint",
+        f"{CLAIM_TEST}::test_a_principals_limit_holds_under_claims_that_race",
+    ),
+    Mutant(
+        "claim: a locked session is waited for", "shared/store/statements/admission.py",
+        "for no key update of s skip locked", "for no key update of s",
+        f"{CLAIM_TEST}::test_a_session_whose_row_is_locked_is_passed_over",
+    ),
+    Mutant(
+        "idle time-out off", "shared/store/migrate.py",
+        '"idle_in_transaction_session_timeout": "5s"', '"idle_in_transaction_session_timeout": "0"',
+        f"{FENCE_TEST}::test_a_frozen_holder_inside_a_transaction_blocks_its_rescue_for_seconds_only",
+    ),
+    Mutant(
+        "unique step key dropped", TABLES_SQL,
+        ",\n  constraint messages_step_key unique (turn, step, ordinal)", "",
+        f"{FENCE_TEST}::test_a_call_is_recorded_once",
+    ),
+    Mutant(
+        "one runner a session dropped", TABLES_SQL,
+        "create unique index turns_one_holder on turns (session)", "create index turns_one_holder on turns (session)",
+        f"{CLAIM_TEST}::test_two_turns_of_one_session_cannot_run_whatever_the_code_does",
+    ),
+    Mutant(
+        "lost-COMMIT read: the answer is resent", "workers/recording.py",
+        "recorded = ports.database.write(work, recover=recover)", "recorded = ports.database.write(work, recover=None)",
+        f"{LOST_TEST}::test_a_turn_ends_once_whichever_commit_loses_its_reply",
+    ),
+    Mutant(
+        "lost-COMMIT read: a lost claim is forgotten", "workers/claiming.py",
+        "recover=recover)", "recover=None)",
+        f"{LOST_TEST}::test_a_turn_ends_once_whichever_commit_loses_its_reply",
+    ),
+    Mutant(
+        "a run that may happen once is run again", "workers/resuming.py",
+        "return \"run\" if repeat in (Repeat.REPEATABLE, Repeat.KEYED) else \"unknown\"", "return \"run\"",
+        "tests/loop/test_resume.py::test_a_run_that_may_happen_once_and_was_started_is_unknown_not_repeated",
+    ),
+    Mutant(
+        "finishing does not look into the inbox", END,
+        "\n    and not exists (\n      select 1 from inbox i where i.session = %(session)s and i.folded_into is null\n"
+        "        and (i.kind <> 'input' or i.turn = %(turn)s)\n    )", "",
+        "tests/loop/test_turns.py::test_a_steer_that_arrives_while_the_last_answer_is_written_is_not_lost",
+    ),
+    Mutant(
+        "an update of a running turn without the fence", FENCE_SQL,
+        "if old.status = 'running' or new.status = 'running' then", "if false then",
+        f"{FENCE_TEST}::test_an_update_of_a_running_turn_needs_the_fence",
+    ),
+    Mutant(
+        "the pinned breakpoint is dropped", "shared/request/cache_plan.py",
+        "    if wanted is None:\n        return None\n    for index", "    if wanted is not None or wanted is None:\n        return None\n    for index",
+        "tests/loop/test_prefix.py::test_a_step_of_many_blocks_still_reads_what_the_step_before_wrote",
+    ),
+)  # fmt: skip
