@@ -79,12 +79,13 @@ def create_app(settings: Settings) -> FastAPI:
 
 def _services(settings: Settings) -> Services:
     asking = Asking(settings.database_url)
+    auth = Auth(asking)
     return Services(
         settings=settings,
         database=Database(settings.database_url),
         asking=asking,
-        auth=Auth(asking),
-        hub=Hub(asking, settings.redis_url),
+        auth=auth,
+        hub=Hub(asking, settings.redis_url, auth.forget),
         ringer=Ringer(Doorbell(celery_app(settings.redis_url, connections=4))),
         hints=Hints(settings.redis_url),
         seats=Seats(),

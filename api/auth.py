@@ -67,6 +67,11 @@ class Auth:
             task.add_done_callback(lambda _: self._underway.pop(digest, None))
         return await asyncio.shield(task)  # one caller that hangs up must not cancel the others' answer
 
+    def forget(self, digests: set[bytes]) -> None:
+        """These are known to be revoked: ask again at once."""
+        for digest in digests:
+            self._known.pop(digest, None)
+
     async def _ask(self, digest: bytes) -> Principal | None:
         asked = time.monotonic()
         rows = await self._asking.rows(FIND, {"digest": digest})

@@ -51,7 +51,7 @@ class Feed:
         self._quiet.set()
         self._overdue = 0
         self._mending: asyncio.Task[None] | None = None
-        self._task = asyncio.create_task(self._run())
+        self._task = asyncio.create_task(self._run(), name=f"feed {turn}")
 
     def close(self) -> None:
         self._task.cancel()
@@ -62,6 +62,8 @@ class Feed:
 
     def push(self, events: list[Event]) -> None:
         """Events as they were read. What does not fit is dropped, which shows as a gap."""
+        if self.over:
+            return
         room = MOST_PENDING - len(self._pending)
         self._pending.extend(events[:room])
         if self._pending:
@@ -140,7 +142,7 @@ class Feed:
         if self._overdue >= 2 and (self._mending is None or self._mending.done()):
             self._mending = asyncio.create_task(self._mend(standing))
 
-    async def _mend(self, standing: Standing | None) -> None:
+    async def _mend(self, standing: Standing | Seen | None) -> None:
         async with self._lock:
             if self.over:
                 return
@@ -158,7 +160,7 @@ class Feed:
                 self._finish_by_row(view, standing)
             self._wake(self)
 
-    def _finish_by_row(self, view: Turn | None, standing: Standing | None) -> None:
+    def _finish_by_row(self, view: Turn | None, standing: Standing | Seen | None) -> None:
         fence = self._last_fence(standing)
         error = None if view is None or view.error is None else view.error.model_dump()
         data = {
@@ -177,10 +179,10 @@ class Feed:
         try:
             async with asyncio.timeout(JOIN_S):
                 await self._quiet.wait()
+                await self._catch_up(seen)
+                if seen.status in TERMINAL and not self.over:
+                    await self._mend(seen)
                 place = self._place(last_id, seen)
-                if place is None and self.timeline.lacks(seen.steps):
-                    await self._catch_up(seen)
-                    place = self._place(last_id, seen)
                 if place is not None:
                     self.viewers.add(viewer)
                     return b"", place
@@ -190,6 +192,8 @@ class Feed:
                         self._snapshot(self._unresumable(seen), view)  # who watches already lacks them too
                         self._wake(self)
                     self.viewers.add(viewer)
+                    if self.over:  # the terminal event is the last one, and everyone gets it
+                        return self._snapshot_frame(self._unresumable(), view), self.log.end - 1
                     safe_id = self.log.last_id if self.timeline.safe else None
                     return self._snapshot_frame(safe_id or self._unresumable(seen), view), self.log.end
         except TimeoutError as error:
@@ -208,7 +212,7 @@ class Feed:
     async def _catch_up(self, seen: Seen) -> None:
         """Rows are ahead of the stream by one flush: wait for that long before rows are taken instead."""
         for _ in range(CATCH_UP_TRIES):
-            if self.over or not self.timeline.lacks(seen.steps):
+            if self.over or not (seen.status in TERMINAL or self.timeline.lacks(seen.steps)):
                 return
             await asyncio.sleep(CATCH_UP_S / CATCH_UP_TRIES)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from uuid import UUID
 
 import structlog
@@ -27,13 +27,14 @@ log = structlog.get_logger("events")
 
 
 class Hub:
-    """Opened and closed with the app, on its loop."""
+    """Opened and closed with the app, on its loop. `revoked` hears of tokens that are good no more."""
 
-    def __init__(self, asking: Asking, redis_url: str) -> None:
+    def __init__(self, asking: Asking, redis_url: str, revoked: Callable[[set[bytes]], None]) -> None:
         self.truth = Truth(asking)
         self.viewers = 0
         self.closing = False
         self._redis_url = redis_url
+        self._revoked = revoked
         self._feeds: dict[UUID, Feed] = {}
         self._opening: dict[UUID, asyncio.Task[Feed]] = {}
         self._woken: dict[Feed, None] = {}
@@ -157,7 +158,9 @@ class Hub:
         digests = {viewer.digest for viewer in viewers}
         if digests:
             live = await self.truth.live_tokens(digests)
-            _send_away(viewers, digests - live)
+            if digests - live:
+                self._revoked(digests - live)
+                _send_away(viewers, digests - live)
 
     def _tidy(self) -> None:
         now, clock = asyncio.get_running_loop().time(), time.monotonic()

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import deque
 
 MOST_BYTES = 4 * 1024 * 1024
+UNRESUMABLE = ".0"
+"""No writer numbers an event 0. An id with it is never found again, so who comes back with it gets a snapshot."""
 
 
 class Log:
@@ -26,7 +28,8 @@ class Log:
         return self.base + len(self._items)
 
     def append(self, id_: str, data: bytes) -> None:
-        self._places[id_] = self.end
+        if not id_.endswith(UNRESUMABLE):
+            self._places[id_] = self.end
         self._items.append((id_, data))
         self._size += len(data)
         self.last_id = id_

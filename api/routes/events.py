@@ -33,4 +33,4 @@ async def watch_turn(
     seen = await serving.hub.truth.seen(id_, caller.principal.id)
     if seen is None:
         raise problems.not_found()
-    return await response.answer(serving.hub, id_, caller.digest, last_event_id, seen)
+    return await response.answer(serving.hub, id_, caller.digest, last_event_id or None, seen)

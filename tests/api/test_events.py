@@ -82,7 +82,7 @@ def test_who_comes_back_after_the_terminal_event_gets_nothing_more(anna: Person,
 
 
 @pytest.mark.parametrize(
-    "cursor", ["9.9.9", "1.99999.3", "garbage", "0.0.0", "١.٢.٣".encode().decode("latin-1"), "-1.2.3", "1.2"]
+    "cursor", ["9.9.9", "1.99999.3", "garbage", "0.0.0", "١.٢.٣", "-1.2.3", "1.2"]
 )
 def test_a_stale_future_or_foreign_cursor_is_answered_first_by_a_snapshot(
     anna: Person, hand: Hand, cursor: str
