@@ -80,14 +80,14 @@ def run(provider: Served, root: Path, asked: str, offered: list[str], messages: 
     talk = [*(messages or []), {"role": "user", "content": [{"type": "text", "text": asked}]}]
     done = Run("", 0, talk)
     while done.steps < 30:
-        reply = provider.sdk.messages.create(
-            model="claude-sonnet-5-5",
-            max_tokens=20_000,
-            messages=talk,  # pyright: ignore[reportArgumentType] -- plain dictionaries, as the wire has them
-            tools=[SCHEMAS[name] for name in offered],  # pyright: ignore[reportArgumentType]
-            metadata={"user_id": "hands"},
-            timeout=60,
-        )
+        asked_for: Json = {
+            "model": "claude-sonnet-5-5",
+            "max_tokens": 20_000,
+            "messages": talk,
+            "tools": [SCHEMAS[name] for name in offered],
+            "metadata": {"user_id": "hands"},
+        }
+        reply = provider.create(asked_for)
         content: list[Json] = [block.model_dump(exclude_none=True) for block in reply.content]
         talk.append({"role": "assistant", "content": content})
         if reply.stop_reason != "tool_use":
