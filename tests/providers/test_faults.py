@@ -157,6 +157,12 @@ def test_a_refusal_tells_its_status_its_kind_its_words_and_its_request() -> None
     assert error.limits == (("retry-after", "7"), ("anthropic-ratelimit-tokens-limit", "9"))
 
 
+def test_a_redirect_is_not_followed() -> None:
+    with calling(answering(307, b"", b"location: /elsewhere"), saying("stolen")) as caller:
+        assert caller.fails().code == "http_307"
+        assert len(caller.server.requests) == 1
+
+
 def test_a_stable_code_of_the_provider_is_ours() -> None:
     told = refusing(400, "invalid_request_error", "no", details={"error_code": "compaction_content_mismatch"})
     with calling(told, refusing(400, "A B\n", "no")) as caller:
@@ -254,11 +260,14 @@ def test_a_provider_that_takes_no_bytes_is_given_up() -> None:
 # Size
 
 
-def test_a_stream_without_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("more", [delta(0, "text_delta", text="x" * 1000), b": " + b"x" * 1000 + b"\n"])
+def test_a_stream_without_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyPatch, more: bytes) -> None:
     monkeypatch.setattr(wire, "BYTES_LIMIT", 1 << 20)
-    more = chunk(delta(0, "text_delta", text="x" * 1000))
-    with calling(flooding(STREAM_HEAD + chunk(HALF), more), saying("next")) as caller:
+    with calling(flooding(STREAM_HEAD + chunk(HALF), chunk(more)), saying("next")) as caller:
+        began = time.monotonic()
         assert caller.fails().code == "reply_too_large"
+        assert len(caller.shown) <= 1 << 20
+        assert time.monotonic() - began < 10
         assert caller.call().text == "next"
 
 
@@ -283,15 +292,20 @@ def test_a_reply_of_more_text_or_events_than_any_model_says_is_given_up(monkeypa
 def test_an_error_page_without_end_is_told_by_its_status() -> None:
     head = b"HTTP/1.1 529 Busy\r\ncontent-type: text/html\r\ntransfer-encoding: chunked\r\nretry-after: 3\r\n\r\n"
     with calling(flooding(head, chunk(b"x" * 65536)), saying("next")) as caller:
+        began = time.monotonic()
         error = caller.fails()
         assert (error.code, error.http_status, error.retry_after_s) == ("http_529", 529, 3.0)
+        assert time.monotonic() - began < 4
         assert caller.call().text == "next"
 
 
-def test_a_compressed_bomb_is_not_unpacked() -> None:
+def test_what_comes_compressed_is_not_unpacked() -> None:
     bomb = gzip.compress(b"\0" * (1 << 28))
-    with calling(answering(500, bomb, b"content-encoding: gzip"), saying("next")) as caller:
-        assert caller.fails().code == "http_500"
+    hidden = gzip.compress(b'{"error":{"type":"api_error","message":"seen"}}')
+    acts = (answering(500, one, b"content-encoding: gzip") for one in (bomb, hidden))
+    with calling(*acts, saying("next")) as caller:
+        for error in (caller.fails(), caller.fails()):
+            assert (error.code, "seen" in error.said) == ("http_500", False)
         assert caller.call().text == "next"
 
 
@@ -324,16 +338,19 @@ def test_a_reset_connection_is_told_as_lost() -> None:
 
 
 def test_a_connection_that_the_provider_closed_while_it_was_idle_is_not_used() -> None:
-    closed = threading.Event()
+    taken, closed = threading.Event(), threading.Event()
 
     def answer_and_close(exchange: Exchange) -> None:
-        streamed(begin(), text_block(0, "x"), end())(exchange)
+        saying("x")(exchange)
+        assert taken.wait(10)
         exchange.sock.shutdown(socket.SHUT_RDWR)
         closed.set()
 
     with calling(answer_and_close, saying("next")) as caller:
         assert caller.call().text == "x"
-        assert closed.wait(5)
+        assert caller.client.connections.idle == 1
+        taken.set()
+        assert closed.wait(10)
         assert caller.call().text == "next"
 
 

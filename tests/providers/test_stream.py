@@ -396,7 +396,7 @@ EVENT = st.fixed_dictionaries(
 MESSAGE = st.fixed_dictionaries({}, optional=dict.fromkeys(("id", "model", "usage"), ANYTHING))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(MESSAGE, st.lists(EVENT, max_size=10))
 def test_whatever_a_stream_says_it_is_read_or_refused(message: dict[str, object], said: list[dict[str, Any]]) -> None:
     made = Assembly(lambda _: None, since_ms=lambda: 1.0, hour_marks=lambda: False)

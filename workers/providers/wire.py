@@ -111,7 +111,7 @@ def stream(
         try:
             response = _run(call)
         except (anthropic.AnthropicError, httpx2.HTTPError, CallFailed) as error:
-            if cancel.reason is not None and not call.made.whole:
+            if cancel.reason is not None:
                 context = call.context()
                 raise CallCut(cancel.reason, partial=context.partial, request_id=context.request_id) from None
             # Without its cause: that one's text holds the provider's words as they came, and some echo the key.
