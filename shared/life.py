@@ -128,6 +128,9 @@ class Life:
         os.write(self._wake_write, b"x")
         if lock_thread.is_alive():
             lock_thread.join(_CONNECT_S + _ANSWER_S)
+        if not lock_thread.is_alive():
+            os.close(self._wake_read)
+            os.close(self._wake_write)
 
     def _mark_stopped(self, connection: Connection, reason: str) -> None:
         with within(connection, _ANSWER_S):

@@ -39,9 +39,7 @@ def made(world: World) -> UUID:
     return job(world, name="Morning \u201cbrief\u201d: / ..", next_at=datetime(2099, 1, 1, tzinfo=UTC))
 
 
-def test_a_finished_run_leaves_a_file_with_its_facts_and_the_row_says_what_stands_there(
-    world: World, made: UUID
-) -> None:
+def test_a_finished_run_leaves_a_file_with_its_facts_and_evidence(world: World, made: UUID) -> None:
     world.changes["NIGHTSHIFT_REHEARSAL"] = "true"
     with world.room() as room:
         run = ended(world, room, made)
@@ -104,7 +102,7 @@ def test_a_delivery_that_fails_is_tried_again_and_costs_no_second_run(world: Wor
         row = world.row("select * from deliveries")
         assert (row["status"], row["attempts"], row["evidence"]) == ("due", 1, None)
         assert "No such file" in row["error_text"]
-        assert row["next_at"] > datetime.now(UTC) + timedelta(seconds=2)
+        assert row["next_at"] > datetime.now(UTC) + timedelta(seconds=0.5)
         run_due(room)
         assert world.row("select attempts from deliveries")["attempts"] == 1
         away.parent.mkdir()
@@ -133,9 +131,9 @@ def test_a_delivery_that_can_never_be_made_ends_as_failed(world: World, made: UU
 def outcome(**changes: object) -> Outcome:
     facts: dict[str, object] = {
         "job": UUID(int=1), "name": "n", "run": UUID(int=2), "turn": UUID(int=3), "session": UUID(int=4),
-        "instant": datetime(2026, 10, 25, 0, 30, tzinfo=UTC), "zone": "Europe/Berlin", "manual": False, "status": "done",
-        "answer": "a", "error_code": None, "error_text": None, "cost_usd": Decimal("0.1"), "steps": 3, "model": "m",
-        "rehearsal": False, **changes,
+        "instant": datetime(2026, 10, 25, 0, 30, tzinfo=UTC), "zone": "Europe/Berlin", "manual": False,
+        "status": "done", "answer": "a", "error_code": None, "error_text": None, "cost_usd": Decimal("0.1"), "steps": 3,
+        "model": "m", "rehearsal": False, **changes,
     }  # fmt: skip
     return Outcome(**facts)  # pyright: ignore[reportArgumentType] - the fields are checked by what reads them
 
