@@ -101,6 +101,20 @@ def test_fifty_megabytes_are_neither_loaded_nor_slow(bench: Bench) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
 
 
+def test_fifty_megabytes_on_one_line_are_neither_loaded_nor_slow(bench: Bench) -> None:
+    (bench.workspace / "big.json").write_bytes(b"first\n")
+    with (bench.workspace / "big.json").open("ab") as file:
+        for _ in range(50):
+            file.write(b"x" * 1024 * 1024)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.monotonic()
+    assert bench.text("read_file", path="big.json") == "first\n[lines 1-1 of 2 shown; read on with offset=2]"
+    text = bench.text("read_file", path="big.json", offset=2)
+    assert text.endswith("[lines 2-2 of 2 shown; line 2 is cut after 39,700 characters of 52,428,800 bytes]")
+    assert time.monotonic() - began < 3
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
+
+
 def test_a_terabyte_of_nothing_is_answered_at_once(bench: Bench) -> None:
     with (bench.workspace / "sparse").open("wb") as file:
         file.truncate(1 << 40)
