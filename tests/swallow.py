@@ -19,21 +19,24 @@ class Loss(StrEnum):
 
 @dataclass(slots=True)
 class Proxy:
-    """`lose(pattern, what)` arms it once: the next bytes of a client that hold the pattern are the ones."""
+    """`lose(patterns, what)` arms it once: bytes that hold each pattern in turn; those that hold the last are lost."""
 
     url: str
     lost: int = 0
-    _armed: tuple[bytes, Loss] | None = None
+    _armed: tuple[tuple[bytes, ...], Loss] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def lose(self, pattern: bytes, what: Loss) -> None:
+    def lose(self, patterns: tuple[bytes, ...], what: Loss) -> None:
         with self._lock:
-            self._armed = (pattern, what)
+            self._armed = (patterns, what)
 
     def hit(self, data: bytes) -> Loss | None:
         with self._lock:
-            if self._armed is not None and self._armed[0] in data:
-                what, self._armed = self._armed[1], None
+            if self._armed is None or self._armed[0][0] not in data:
+                return None
+            (_, *rest), what = self._armed
+            self._armed = (tuple(rest), what) if rest else None
+            if not rest:
                 self.lost += 1
                 return what
         return None

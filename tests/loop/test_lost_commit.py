@@ -26,18 +26,22 @@ def lossy(
     shutil.rmtree(folder, ignore_errors=True)
 
 
-# The writes of a turn by what stands in their bytes: the claim's COMMIT, reservations, T1, a run's start and result, the end.
-WRITES = [b"COMMIT", b'"stream":true', b"first", b"started", b"written", b"the answer"]
+# The writes of a turn by what stands in their bytes, one after another: the claim, its COMMIT, a reservation, T1 and its
+# COMMIT, a run's result, the last answer and the COMMIT that ends the turn with it.
+WRITES = [
+    (b"pg_advisory_xact_lock",), (b"COMMIT",), (b'"stream":true',), (b"alpha reply",), (b"alpha reply", b"COMMIT"), (b"written",),
+    (b"the answer",), (b"the answer", b"COMMIT"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("loss", list(Loss))
 @pytest.mark.parametrize("write", WRITES)
 def test_a_turn_ends_once_whichever_commit_loses_its_reply(
-    lossy: tuple[Ground, Proxy], provider: Rehearsal, loss: Loss, write: bytes
+    lossy: tuple[Ground, Proxy], provider: Rehearsal, loss: Loss, write: tuple[bytes, ...]
 ) -> None:
     worker, proxy = lossy
     session = worker.session()
-    replies = [{"text": "first", "tools": TOOLS}, {"text": "the answer"}]
+    replies = [{"text": "alpha reply", "tools": TOOLS}, {"text": "the answer"}]
     provider.script(replies, session=str(session))
     turn = worker.turn(session, "go")
     proxy.lose(write, loss)
@@ -54,6 +58,7 @@ def test_a_turn_ends_once_whichever_commit_loses_its_reply(
     assert keys == [(0, 0), (1, 0), (1, 1), (2, 0)]
     statuses = [r["status"] for r in worker.rows("select status from calls where turn = %s order by seq", turn)]
     assert statuses == ["settled", "settled"]
+    assert worker.events(turn)[-1].kind.value == "turn.finished"
     assert proxy.lost == 1
     assert len(provider.ledger(session)) == 2
 
