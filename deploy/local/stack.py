@@ -19,6 +19,8 @@ from shared.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 KEEP_ADDRESS_STARTS = 4
+# A stack of one's own may run as root: tools have a sandbox, and Celery's messages here hold no pickles.
+_ROOT_IS_FINE = "ignore:You're running the worker with superuser privileges"
 _PORT = re.compile(r"http://[^:/\s]+:(\d+)")
 # Set anew for the children, or none of their business.
 _NOT_HANDED_ON = frozenset(
@@ -142,6 +144,7 @@ def _environment(stack: Stack, role: str, **more: str) -> dict[str, str]:
     } | ({"PROVIDER_KEY": _key(stack)} if role == "worker" else {})
     return {
         **clean_environment(),
+        "PYTHONWARNINGS": _ROOT_IS_FINE,
         "PYTHONPATH": str(ROOT),
         "PYTHONUNBUFFERED": "1",
         **handed,

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -33,7 +33,6 @@ def folder() -> Generator[Path]:
 class Rig:
     home: Path
     process: subprocess.Popen[str]
-    _ended: bool = field(default=False)
 
     def pids(self) -> dict[str, list[int]]:
         try:

@@ -93,7 +93,9 @@ def _under_a_shell(home: Path, script: str) -> tuple[subprocess.Popen[bytes], Ri
         ["/bin/sh", "-c", script.replace("RIG", words)],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
-    rig = Rig(home, subprocess.Popen(["/bin/true"], text=True))
+    ended = subprocess.Popen(["/bin/true"], text=True)
+    ended.wait()
+    rig = Rig(home, ended)  # for what it reads; the supervisor is the shell's child, not ours
     assert processes.wait_until(rig.is_ready, 30)
     return shell, rig
 
