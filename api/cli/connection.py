@@ -19,6 +19,7 @@ class Target:
     url: str
     token: str
     source: str  # for messages: where url and token were found
+    is_rehearsal: bool = False  # as far as the local stack says so
 
 
 def home() -> Path:
@@ -57,7 +58,12 @@ def find() -> Target:
             " or set NIGHTSHIFT_URL and NIGHTSHIFT_TOKEN",
             Exit.WRONG_USE,
         )
-    return Target(str(local["url"]).rstrip("/"), token or str(local["token"]), str(home() / "stack.json"))
+    return Target(
+        str(local["url"]).rstrip("/"),
+        token or str(local["token"]),
+        str(home() / "stack.json"),
+        is_rehearsal=bool(local.get("rehearsal")),
+    )
 
 
 def _from_settings() -> tuple[str, str]:

@@ -60,6 +60,8 @@ def follow(
                 yield Seen(over, state, change)
                 return
             over = _ended(client, turn)
+            if over is not None:
+                continue  # nothing was lost: it is over, and one look more tells whether anything came before its end
         except httpx.TransportError as error:
             reason = type(error).__name__
         except Stop as stop:

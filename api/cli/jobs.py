@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 import uuid
 from pathlib import Path
 from typing import Any
@@ -115,13 +116,15 @@ def _run(client: Client, asked: argparse.Namespace) -> Exit:
 
 def wait_for_turn(client: Client, job: str, run: dict[str, Any], *, patience_s: float = 60.0) -> str:
     """The turn of a run that was asked for: the tick is the scheduler's to make, so it may take a moment."""
-    import time
-
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         for row in pages.rows(client, f"/v1/jobs/{job}/runs", limit=50):
-            if row.get("id") == run.get("id") and row.get("turn_id"):
+            if row["id"] != run["id"]:
+                continue
+            if row["turn_id"]:
                 return str(row["turn_id"])
+            if row["ended_at"]:
+                raise Stop(str(row["error_code"] or f"run_{row['status']}"), str(row["error_text"] or row["status"]))
         time.sleep(0.1)
     raise Stop("run_not_started", f"no scheduler took the run within {patience_s:g} s: `nightshift doctor` says more")
 

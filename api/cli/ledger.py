@@ -18,7 +18,9 @@ def ledger(client: Client, asked: argparse.Namespace) -> Exit:
     if asked.json:
         screen.as_json(found)
         return Exit.DONE
-    screen.table((asked.by, *_COLUMNS), [_line(row) for row in pages.items(found)], right=_COLUMNS)
+    rows = [_line(row) for row in (*pages.items(found), found["total"])]
+    screen.table((asked.by, *_COLUMNS), rows, right=_COLUMNS)
+    screen.note_rehearsal(client.target.is_rehearsal)
     return Exit.DONE
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, TextIO
 
 from api.cli import safe
@@ -105,6 +104,8 @@ def console() -> Console:
 
 def money(value: object) -> str:
     """Dollars as the API sends them. None is unknown and never zero."""
+    from decimal import Decimal, InvalidOperation
+
     if value is None:
         return "unknown"
     try:
@@ -112,6 +113,12 @@ def money(value: object) -> str:
     except InvalidOperation:
         return safe.line(value)
     return f"${amount:,.4f}" if abs(amount) < 1 else f"${amount:,.2f}"
+
+
+def note_rehearsal(is_rehearsal: bool) -> None:
+    """Said wherever money is shown."""
+    if is_rehearsal:
+        note("rehearsal: a local stand-in answered, at the real model's prices; nothing was spent")
 
 
 def count(value: object) -> str:

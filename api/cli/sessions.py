@@ -44,6 +44,7 @@ def show(client: Client, asked: argparse.Namespace) -> Exit:
     screen.say(
         f"session {session['id']} · {session.get('status') or 'idle'} · {screen.when(session.get('created_at'))}"
     )
+    screen.note_rehearsal(client.target.is_rehearsal)
     for text in transcript(messages, with_results=asked.tools):
         screen.say(text)
     return Exit.DONE

@@ -62,6 +62,22 @@ def wait(client: Client, turn: str, *, as_json: bool) -> Exit:
     """
     streams = screen.is_rich() and not as_json
     live = Live() if streams else to_stderr()
+    try:
+        _follow(client, turn, live, streams=streams)
+    except KeyboardInterrupt:
+        live.note(f"the turn goes on without you: nightshift watch {turn}, or cancel {turn}")
+        raise
+    row: dict[str, Any] = client.get(f"/v1/turns/{turn}")
+    if as_json:
+        screen.as_json(row)
+    elif row.get("answer") and not streams:
+        screen.say(str(row["answer"]))
+    if not as_json:
+        screen.note_rehearsal(client.target.is_rehearsal)
+    return conclude(row, tell=not as_json)
+
+
+def _follow(client: Client, turn: str, live: Live, *, streams: bool) -> None:
     for seen in events.follow(client, turn, lost=lambda why: live.note(f"… connection lost ({why}); coming back")):
         if streams:
             live.show(seen)
@@ -70,12 +86,6 @@ def wait(client: Client, turn: str, *, as_json: bool) -> Exit:
         if seen.event.kind in {"turn.parked", "snapshot"} and _waits_for_someone(client, turn):
             break
     live.end_line()
-    row: dict[str, Any] = client.get(f"/v1/turns/{turn}")
-    if as_json:
-        screen.as_json(row)
-    elif row.get("answer") and not streams:
-        screen.say(str(row["answer"]))
-    return conclude(row, tell=not as_json)
 
 
 def _waits_for_someone(client: Client, turn: str) -> bool:

@@ -67,6 +67,7 @@ class Surface:
         self.messages: dict[str, list[Row]] = {}
         self.turns: dict[str, Turn] = {}
         self.lists: dict[str, list[Row]] = {"jobs": [], "approvals": [], "ledger": []}
+        self.total: Row = {}
         self.runs: list[Row] = []
         self.replies: dict[str, str] = {}
         self.on_turn: Callable[[Turn], None] = _nothing
@@ -132,7 +133,9 @@ class Surface:
             case ("POST", "turns", id_, "cancel") if id_ in self.turns:
                 self.on_cancel(self.turns[id_])
                 return 202, {"turn": self.turns[id_].row}
-            case ("GET", ("approvals" | "ledger" | "jobs") as name):
+            case ("GET", "ledger"):
+                return 200, {"items": self.lists["ledger"], "next": None, "total": self.total}
+            case ("GET", ("approvals" | "jobs") as name):
                 return 200, self.page(self.lists[name], asked)
             case ("POST", "jobs"):
                 job = {"id": "0199f000-0000-7000-8000-000000000001", "zone": "UTC", **asked.body}

@@ -77,7 +77,9 @@ def test_a_ledger_line_has_every_bucket_and_an_unknown_price_is_not_zero(
     surface: Surface, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tokens = {"input": 1200, "output": 30, "cache_read": 40_000, "cache_write": 5}
-    surface.lists["ledger"] = [{"key": "2026-11-30", "calls": 3, "tokens": tokens, "cost_usd": None}]
+    row = {"key": "2026-11-30", "label": "", "calls": 3, "tokens": tokens, "cost_usd": None}
+    surface.lists["ledger"] = [row]
+    surface.total = row | {"key": None, "label": "in all"}
     assert main(["ledger", "--by", "day"]) == 0
     assert surface.asked[0].query == {"by": "day"}
     assert capsys.readouterr().out.splitlines()[1].split() == [

@@ -167,3 +167,46 @@ def test_a_busy_session_refuses_where_it_is_asked_to(whole: Whole) -> None:
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert "Traceback" not in done.stderr
+
+
+def test_a_jobs_whole_life_from_the_command_line(whole: Whole, tmp_path: Path) -> None:
+    word = whole.script("job", {"text": "The brief of this job."})
+    words = (
+        "--cron",
+        "30 2 * * *",
+        "--zone",
+        "Europe/Berlin",
+        "--prompt",
+        f"Write it. {word}",
+        "--folder",
+        str(tmp_path),
+    )
+    added = whole.run("jobs", "add", "night", *words)
+    assert added.returncode == 0, added.stderr
+    explained = whole.run("jobs", "explain", "night").stdout
+    assert "Europe/Berlin" in explained
+    assert "UTC" in explained
+    done = whole.run("jobs", "run", "night", "--wait")
+    assert (done.returncode, done.stdout) == (0, "The brief of this job.\n")
+    assert whole.run("jobs", "pause", "night").stdout.endswith("is paused\n")
+    assert "paused" in whole.run("jobs").stdout
+    assert "comes due next at" in whole.run("jobs", "resume", "night").stdout
+    tmp_path.rmdir()
+    gone = whole.run("jobs", "run", "night", "--wait")
+    assert gone.returncode == 1
+    assert "folder_missing" in gone.stderr
+    runs = json.loads(whole.run("jobs", "runs", "night", "--json").stdout)
+    assert sorted(row["status"] for row in runs) == ["done", "failed"]
+    wrong = whole.run("jobs", "edit", "night", "--cron", "99 * * * *")
+    assert wrong.returncode == 2
+    assert whole.run("jobs", "remove", "night").returncode == 0
+    assert whole.run("jobs", "run", "night").returncode == 1
+
+
+def test_a_turn_that_has_ended_is_watched_to_its_end_without_a_word_of_a_lost_connection(whole: Whole) -> None:
+    row = json.loads(whole.run("send", whole.script("over", {"text": "Over."}), "--wait", "--json").stdout)
+    first = whole.run("watch", row["id"], "--json")
+    last_id = json.loads(first.stdout.splitlines()[-1])["id"]
+    again = whole.run("watch", row["id"], "--json", "--from", last_id)
+    assert json.loads(again.stdout)["data"]["answer"] == "Over."
+    assert "lost" not in first.stderr + again.stderr

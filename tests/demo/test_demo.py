@@ -7,17 +7,21 @@ import json
 import os
 import random
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Generator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from deploy.local.home import lock_holder
 from tests.demo import sample
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,19 +44,24 @@ class Shown:
         return run(self.home, *words)
 
 
-def run(home: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def start(home: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
     """A command of the console script, with nothing of the caller's settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NIGHTSHIFT_")}
-    return subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-m", "deploy.main", *words],
         cwd=ROOT,
         env={**kept, "NIGHTSHIFT_HOME": str(home), "PYTHONPATH": str(ROOT), **environment},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=PATIENCE_S,
-        check=False,
     )
+
+
+def run(home: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    process = start(home, *words, **environment)
+    out, err = process.communicate(timeout=PATIENCE_S)
+    return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
 def hide(folder: Path, nonce: str) -> None:
@@ -185,3 +194,48 @@ def test_a_stack_that_cannot_start_is_told_with_its_own_words(tmp_path: Path) ->
     assert done.returncode == 1
     assert "The stack did not start" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+class _Refusing(BaseHTTPRequestHandler):
+    """A provider that takes no key."""
+
+    def do_POST(self) -> None:
+        body = b'{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}'
+        self.send_response(401)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002, ARG002 - the standard library's signature
+        return
+
+
+def test_a_run_that_fails_is_told_with_the_last_lines_of_the_logs(tmp_path: Path) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        done = run(tmp_path / "home", "dev-demo", NIGHTSHIFT_PROVIDER_BASE_URL=url, NIGHTSHIFT_PROVIDER_KEY="none")
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert done.returncode == 1, done.stderr
+    assert "The demo failed." in done.stderr
+    assert "worker     |" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "home" / "stack.json").exists()
+
+
+def test_ctrl_c_stops_the_stack_that_the_demo_started(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    demo = start(home, "dev-demo", NIGHTSHIFT_PROVIDER_BASE_URL="http://127.0.0.1:1", NIGHTSHIFT_PROVIDER_KEY="none")
+    assert demo.stderr is not None
+    for line in demo.stderr:
+        if "is due now" in line:
+            demo.send_signal(signal.SIGINT)
+            break
+    _, rest = demo.communicate(timeout=PATIENCE_S)
+    assert demo.returncode == 130
+    assert "Traceback" not in rest
+    assert lock_holder(home) is None
