@@ -10,7 +10,6 @@ again.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import socket
@@ -34,6 +33,7 @@ _FAILURES = (psycopg.Error, OSError, RuntimeError)
 _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _CONNECT_S = 3
 _ANSWER_S = 4.0
+_STOP_S = 5.0
 _UNLOCKED_BEAT_S = 0.3
 """While the lock is away the heartbeat alone says that we live: the sweep believes it for one second."""
 
@@ -59,6 +59,7 @@ class Life:
         self._margin = min(1.0, settings.lease_s / 10)
         self._until = 0.0
         self._begun = False
+        self._reason = "stopped"
         self._draining = threading.Event()
         self._locked = threading.Event()
         self._alive = threading.Event()
@@ -81,6 +82,14 @@ class Life:
 
     def may_act(self) -> bool:
         return boottime() < self._until
+
+    def await_lease(self, seconds: float) -> bool:
+        """Whether this process may act, waited for at most so long: after an outage the next renewal brings it back."""
+        end = boottime() + seconds
+        while not self.may_act():
+            if boottime() >= end or self._ending.wait(0.05):
+                return False
+        return True
 
     @property
     def claims_allowed(self) -> bool:
@@ -112,29 +121,25 @@ class Life:
         return self._alive.is_set() and not self._ending.is_set()
 
     def stop(self, reason: str) -> None:
-        """Mark the row stopped and give the lock back. Bounded; where the database is away, the sweep finds out."""
+        """Mark the row stopped, then give the lock back. Bounded by five seconds: where the database is away, the sweep
+        finds out by itself."""
         if self._ending.is_set():
             return
+        self._reason = reason
         self._draining.set()
         self._ending.set()
         self._alive.set()
         self._beat_now.set()
         lock_thread, beat_thread = self._threads
         if beat_thread.is_alive():
-            beat_thread.join(_CONNECT_S + _ANSWER_S)
+            beat_thread.join(_ANSWER_S)
         self._until = 0.0
-        with contextlib.suppress(*_FAILURES), self._connect(self._settings.database_url) as connection:
-            self._mark_stopped(connection, reason)
         os.write(self._wake_write, b"x")
         if lock_thread.is_alive():
-            lock_thread.join(_CONNECT_S + _ANSWER_S)
+            lock_thread.join(_STOP_S - _ANSWER_S)
         if not lock_thread.is_alive():
             os.close(self._wake_read)
             os.close(self._wake_write)
-
-    def _mark_stopped(self, connection: Connection, reason: str) -> None:
-        with within(connection, _ANSWER_S):
-            run(connection, liveness.BEAT_STOP, {"boot": self.boot_id, "reason": reason})
 
     # --- the lock -----------------------------------------------------------------------------------------------------
 
@@ -176,13 +181,16 @@ class Life:
         failures = 0
         while not self._ending.is_set() and not self._locked.wait(0.1):
             pass
-        while not self._ending.is_set():
+        while not (self._ending.is_set() and failures):  # at the end one failure is enough
             try:
                 with self._connect(self._settings.database_url) as connection:
                     while not self._ending.is_set():
                         self._renew(connection)
                         failures = 0
                         self._pause(self._settings.heartbeat_s if self._locked.is_set() else _UNLOCKED_BEAT_S)
+                    with within(connection, _ANSWER_S):
+                        run(connection, liveness.BEAT_STOP, {"boot": self.boot_id, "reason": self._reason})
+                    return
             except _FAILURES as error:
                 failures += 1
                 log.warning("life.beat_missed", boot=str(self.boot_id), error=type(error).__name__, tries=failures)

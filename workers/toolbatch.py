@@ -28,7 +28,7 @@ CANCELLED = "cancelled before it ran: the turn was stopped"
 
 
 def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> tuple[Finished, ...]:
-    """The results, one a run. Raises LeaseLost before a run when this worker's lease is over."""
+    """The results, one a run. Raises LeaseLost where others have the turn by now."""
     together = all(run.repeat is Repeat.REPEATABLE for run in runs)
     results: list[Finished] = []
     for run in runs:
@@ -48,9 +48,7 @@ def _run(ports: Ports, held: Held, run: Run) -> Finished:
     )  # fmt: skip
     held.last_tool = run.call.name
     ports.pauses.at(Point.BEFORE_TOOL)
-    if not ports.life.may_act():
-        raise LeaseLost("this worker's lease is over: others were told so, and it must not act")
-    result = _perform(held, run)
+    result = _perform(held, run) if _may_begin(ports, held, run) else ToolResult(CANCELLED, is_error=True)
     ports.pauses.at(Point.AFTER_TOOL)
     cancelled = result.is_error and held.interrupted() is Interrupt.CANCEL
     status = RunStatus.CANCELLED if cancelled else RunStatus.FAILED if result.is_error else RunStatus.DONE
@@ -62,6 +60,21 @@ def _run(ports: Ports, held: Held, run: Run) -> Finished:
         is_error=result.is_error, chars=len(result.text), note=result.note,
     )  # fmt: skip
     return finished
+
+
+def _may_begin(ports: Ports, held: Held, run: Run) -> bool:
+    """Right before a run: past its lease this worker must not act, for others may have been told that it is dead.
+
+    A lease also runs out while the database is away. Then nobody took the turn, and giving it up here would strand it with
+    a holder that lives: so the renewal is waited for, and `started` said again, which the fence refuses if it was taken.
+    False where the turn was stopped meanwhile.
+    """
+    while not ports.life.may_act():
+        if ports.life.await_lease(1.0):
+            _start(ports, held, run)
+        elif held.must_stop():
+            return False
+    return True
 
 
 def _perform(held: Held, run: Run) -> ToolResult:
