@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from deploy.commands.checkout import become, from_here, without_keys
+from deploy.commands.checkout import ROOT, become, from_here, run_script, without_keys
 from deploy.local.binaries import find_major
 
 
 def main(argv: list[str]) -> int:
     if "--mutants" in argv:
-        words = [sys.executable, "tests/mutants/run.py", *(word for word in argv if word != "--mutants")]
-    else:
-        oldest = find_major(15)
-        print(f"Postgres 15: {oldest or 'not here'}", flush=True)
-        words = [sys.executable, "-m", "pytest", "--durations=10", *from_here(argv)]
-    return become(words, without_keys())
+        return run_script(ROOT / "tests" / "mutants" / "run.py", [word for word in argv if word != "--mutants"])
+    print(f"Postgres 15: {find_major(15) or 'not here'}", flush=True)
+    return become([sys.executable, "-m", "pytest", "--durations=10", *from_here(argv)], without_keys())
