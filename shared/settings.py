@@ -59,7 +59,7 @@ class Settings(BaseModel):
     heartbeat_s: float = Field(default=5.0, gt=0)
     drain_s: float = Field(default=60.0, gt=0)
     backoff_park_s: float = Field(default=5.0, ge=0)
-    first_byte_timeout_s: float = Field(default=90.0, gt=0, le=600)
+    first_byte_timeout_s: float = Field(default=90.0, gt=0, le=90)
     read_timeout_s: float = Field(default=60.0, gt=0, le=90)
 
     test_clock: bool = False

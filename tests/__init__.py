@@ -1,0 +1,1 @@
+"""Tests on real servers: unit, integration, acceptance, chaos, architecture, benchmarks."""

@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import httpx
 import psycopg
 from psycopg.rows import dict_row
 
-from shared import doorbell, stream
+from shared import doorbell, logs, stream
 from shared.life import Life
 from shared.request import blocks
 from shared.settings import Settings
@@ -33,9 +33,10 @@ from workers.publish import Publisher
 
 ROOT = Path(__file__).resolve().parents[1]
 CLASSES = tuple(TurnClass)
+T = TypeVar("T")
 
 
-def until(true: Callable[[], Any], seconds: float = 10.0, what: str = "the condition") -> Any:
+def until(true: Callable[[], T], seconds: float = 10.0, what: str = "the condition") -> T:
     """Poll for a fact of another process; fails with its name. Returns what `true` returned."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -131,8 +132,8 @@ class Ground:
         return look(self.ports, self.turns, Slots(size, CLASSES))
 
     def rows(self, query: str, *params: Any) -> list[dict[str, Any]]:
-        with psycopg.connect(self.settings.database_url, autocommit=True, row_factory=dict_row) as connection:
-            return connection.execute(query.encode(), params).fetchall()
+        with psycopg.connect(self.settings.database_url, autocommit=True) as connection:
+            return connection.cursor(row_factory=dict_row).execute(query.encode(), params).fetchall()
 
     def one(self, query: str, *params: Any) -> dict[str, Any]:
         (row,) = self.rows(query, *params)
@@ -159,6 +160,7 @@ def ground(database_url: str, redis_url: str, provider_url: str, home: Path, **m
         home=home, database_url=database_url, redis_url=redis_url, provider_base_url=provider_url, provider_key="test",
         rehearsal=True, strict=True, **more,
     )  # fmt: skip
+    logs.configure("warning")
     life = Life(settings, "worker", settings.slots, settings.classes)
     assert life.start(10)
     database = Database(database_url, size=6, wait_s=10, patience_s=30)

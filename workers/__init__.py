@@ -1,0 +1,1 @@
+"""The worker: claims turns, drives the agent loop, talks to the model provider, runs tools."""

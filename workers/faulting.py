@@ -21,7 +21,7 @@ STOPPED = "not run: the turn ended by a fault"
 
 def end_in_fault(ports: Ports, held: Held, error: Exception) -> Ending | None:
     """End the turn as failed, or None where the right to write is gone and somebody else will go on with it."""
-    log.exception("turn.fault", turn=str(held.claim.turn), error=type(error).__name__)
+    log.error("turn.fault", turn=str(held.claim.turn), error=type(error).__name__, exc_info=error)
     known = isinstance(error, NightshiftError)
     code = error.code if known else "internal_error"
     text = error.message if known else f"a fault of Nightshift ({type(error).__name__}): its log has the details"

@@ -84,6 +84,8 @@ class Held:
     failed_purpose: Purpose | None
     """Of the failed call that this step still has to make again; None where the step begins anew."""
     request: Request | None = None
+    judge: bool = True
+    """The request was read afresh and its transcript must be looked over before it goes out."""
     unread: list[NewMessage] = field(default_factory=list[NewMessage])
     """Committed rows that `request` does not hold yet: it takes them from the rows, never from here."""
     calls_made: int = 0

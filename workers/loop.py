@@ -137,6 +137,9 @@ def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnO
 
 def _ending(planned: Planned, reply: Reply) -> Ending | None:
     """How a reply without tool calls ends the turn; None where one more, `final`, call must ask for words."""
+    if reply.stop_reason == "model_context_window_exceeded":
+        text = "the answer no longer fits the model's window: go on in a new session, or with a larger window"
+        return Ending(TurnStatus.FAILED, answer=reply.text or None, error_code="context_overflow", error_text=text)
     if reply.text.strip():
         return Ending(TurnStatus.DONE, answer=reply.text)
     if reply.refusal is not None or reply.stop_reason == "refusal":

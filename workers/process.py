@@ -32,6 +32,7 @@ from workers.pause import Pauses
 from workers.ports import Ports
 from workers.providers import wire
 from workers.publish import Publisher
+from workers.tools import child
 
 POOL_SIZE = 10
 log = structlog.get_logger("worker")
@@ -84,6 +85,7 @@ def _serve(settings: Settings) -> int:
     turns = Turns()
     hints = Hints(turns, ports.database, life, redis_client)
     hints.start()
+    child.LAUNCHER.start()
     _answer_the_doorbell(app, ports, turns, Slots(settings.slots, classes))
     _drain_on_shutdown(ports, turns)
     queues = sorted({QUEUES[TurnClass.JOB if c is TurnClass.CHORE else c] for c in classes})

@@ -249,9 +249,7 @@ def _mirror(held: Held, planned: Planned, outcome: Outcome) -> None:
         if outcome.usage is not None:
             held.baseline = (planned.estimate, outcome.usage.prompt)
     if outcome.content is not None:
-        held.unread.append(
-            NewMessage(planned.step, 0, "model", "assistant", outcome.content, blocks=outcome.reasoning)
-        )
+        held.unread.append(NewMessage(planned.step, 0, "model", "assistant", outcome.content, blocks=outcome.reasoning))
     if outcome.step_done:
         held.step += 1
         held.next_ordinal = 1 + len(outcome.runs)

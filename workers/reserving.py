@@ -18,11 +18,12 @@ from psycopg.rows import DictRow
 
 from shared.errors import LeaseLost, NightshiftError
 from shared.ids import uuid7
-from shared.request import blocks, cache_plan, digest, estimate, projection
+from shared.request import blocks, cache_plan, digest, estimate, projection, repair
 from shared.request.assembled import Request
 from shared.request.cache_plan import PlanState
 from shared.request.digest import Chain
 from shared.request.marked import MarkedRequest, Ttl
+from shared.request.repair import Repair
 from shared.store import transcript
 from shared.store.pool import Connection
 from shared.store.statements import one
@@ -75,6 +76,7 @@ class _Draft:
     max_tokens: int
     reserve: Decimal
     warned: dict[str, int]
+    repairs: tuple[Repair, ...]
 
 
 def commit_rows(ports: Ports, held: Held, gathered: Gathered) -> None:
@@ -126,6 +128,7 @@ def _base(ports: Ports, held: Held, purpose: Purpose) -> Request:
     if held.request is None or held.calls_made % COLD_EVERY == 0:
         held.request = prefixing.cold_request(ports, held)
         held.unread.clear()
+        held.judge = True
         _check_chain(ports, held, held.request)
     held.calls_made += 1
     return held.request
@@ -159,6 +162,8 @@ def _draft(
     request = projection.extend(base, rows)
     if tail is not None:
         request = projection.with_tail(request, blocks.split(tail))
+    request, _, repairs = repair.mend(request) if held.judge or tail is not None else (request, None, ())
+    held.judge = False
     counted = estimate.estimate(request, model)
     projected = estimate.projected(held.baseline[1], held.baseline[0], counted) if held.baseline else counted
     room = known.window - projected
@@ -184,7 +189,7 @@ def _draft(
         purpose=purpose, ttl=Ttl.HOUR if held.claim.ttl == "1h" else Ttl.MINUTES, last_breakpoint_message_id=held.pinned
     )
     warned = {one_due.use.kind: one_due.threshold for one_due in due}
-    return _Draft(gathered, cache_plan.place(request, state), counted, projected, max_tokens, amount, warned)
+    return _Draft(gathered, cache_plan.place(request, state), counted, projected, max_tokens, amount, warned, repairs)
 
 
 def _uses(held: Held, base: Request, gathered: Gathered, window: int) -> tuple[budget.Use, ...]:
@@ -212,13 +217,11 @@ def _caps(ports: Ports, held: Held) -> tuple[budget.Cap, ...]:
     )
 
 
-def _call_fields(
-    held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: str | None
-) -> dict[str, Any]:
+def _call_fields(held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: str | None) -> dict[str, Any]:
     head = params.Params(held.claim.model, str(held.claim.session), draft.max_tokens)
     return {
         "call": call, "c_step": held.step + 1, "c_purpose": purpose, "c_provider": held.claim.provider,
-        "c_model": held.claim.model, 
+        "c_model": held.claim.model,
         "c_params": params.text(head), "c_marks": transcript.encode_marks(draft.marked, PROVISIONAL - 1),
         "c_tail": tail, "c_blocks": draft.marked.block_count, "c_digest": draft.marked.digest,
         "c_estimate": draft.estimate, "c_max_tokens": draft.max_tokens,
@@ -294,11 +297,13 @@ def _from_rows(
     session = held.claim.session
     rows = ports.database.read(lambda c: transcript.load_messages(c, session, after=base.newest))
     request = projection.extend(base, rows)
+    if tail is not None:
+        request = projection.with_tail(request, blocks.split(tail))
+    if draft.repairs:
+        request, _, _ = repair.mend(request)
     if purpose is not Purpose.FINAL:
         held.request = request
         held.unread.clear()
-    if tail is not None:
-        request = projection.with_tail(request, blocks.split(tail))
     marked = transcript.decode_marks(request, marks)
     if Chain(marked.block_count, marked.digest) != Chain(draft.marked.block_count, draft.marked.digest):
         raise NightshiftError("the rows do not make the request that was reserved", code="prefix_broken")
@@ -306,6 +311,10 @@ def _from_rows(
 
 
 def _tell(ports: Ports, held: Held, draft: _Draft) -> None:
+    if draft.repairs:
+        log.warning("transcript.repaired", session=str(held.claim.session), repairs=len(draft.repairs))
+        found = [{"kind": r.kind, "message": r.message_id, "detail": r.detail} for r in draft.repairs[:20]]
+        emit(ports, held, EventKind.REPAIRED, repairs=found)
     for steer in draft.gathered.steered:
         emit(ports, held, EventKind.TURN_STEERED, **steer)
     for kind, percent in draft.warned.items():

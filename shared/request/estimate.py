@@ -112,7 +112,7 @@ def classify(sample: bytes) -> Content:
 def _weigh_block(unit: bytes) -> float:
     if unit.startswith(b'{"type":"text"'):
         return _weigh(unit)
-    kind = blocks.kind(unit[:200].decode(errors="replace"))
+    kind = _kind(unit)
     if kind == "image":
         return _IMAGE
     if kind in ("thinking", "redacted_thinking"):
@@ -132,3 +132,13 @@ def _weigh(encoded: bytes) -> float:
         start = int((index + 0.5) * share - _LOOK / 2)  # around the middle, past the wrapping of the block
         weight += share / classify(encoded[max(0, start) : start + _LOOK])
     return weight
+
+
+def _kind(unit: bytes) -> str:
+    """The block's type from its head, as in every block we write; a foreign one may name it later, or not at all."""
+    for text in (unit[:200], unit):
+        try:
+            return blocks.kind(text.decode(errors="replace"))
+        except ValueError:
+            continue
+    return ""

@@ -1,0 +1,1 @@
+"""The store: connections, migrations, named statements, and what is built of them."""

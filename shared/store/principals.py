@@ -31,7 +31,7 @@ def token_digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-FIND_BY_TOKEN = """
+FIND_PRINCIPAL = """
 select p.id, p.name, p.kind, p.role from tokens t join principals p on p.id = t.principal
 where t.digest = %s and t.revoked_at is null and p.disabled_at is null
 """
@@ -39,7 +39,7 @@ where t.digest = %s and t.revoked_at is null and p.disabled_at is null
 
 def find_by_token(connection: Connection, token: str) -> Principal | None:
     """Whose token this is, or None: revoked, disabled and unknown look alike."""
-    row = connection.execute(FIND_BY_TOKEN, (token_digest(token),)).fetchone()
+    row = connection.execute(FIND_PRINCIPAL, (token_digest(token),)).fetchone()
     return Principal(row[0], row[1], PrincipalKind(row[2]), Role(row[3])) if row else None
 
 

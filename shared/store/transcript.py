@@ -12,7 +12,7 @@ from uuid import UUID
 from psycopg.rows import class_row, dict_row
 
 from shared.errors import Refused
-from shared.request import blocks, canonical, projection
+from shared.request import blocks, canonical, projection, repair
 from shared.request.assembled import Request
 from shared.request.marked import MarkedRequest, Place, marked_from
 from shared.request.projection import EditRow, MessageRow, Prefix
@@ -124,6 +124,7 @@ def replay(connection: Connection, call: UUID) -> Replayed:
     )
     if row["tail"] is not None:
         request = projection.with_tail(request, blocks.split(row["tail"]))
+    request, _, _ = repair.mend(request)
     marked = decode_marks(request, row["marks"])
     agrees = (marked.block_count, marked.digest) == (row["block_count"], row["digest"])
     return Replayed(marked.body(row["params"]), marked.block_count, marked.digest, agrees)

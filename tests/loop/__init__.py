@@ -1,0 +1,1 @@
+"""The agent loop, driven in this process on real Postgres, Valkey and the rehearsal provider."""

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
 from tests.ground import Ground, Rehearsal, ground
 from tests.swallow import Loss, Proxy, swallowing
 
@@ -15,9 +16,7 @@ TOOLS = [{"name": "write_file", "input": {"path": "a.txt", "content": "x"}}]
 
 
 @pytest.fixture
-def lossy(
-    database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path
-) -> Generator[tuple[Ground, Proxy]]:
+def lossy(database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path) -> Generator[tuple[Ground, Proxy]]:
     """A worker whose database is behind the proxy, and nothing between them but one pool."""
     provider.reset()
     folder = Path(tempfile.mkdtemp(prefix="ns-"))
@@ -61,4 +60,3 @@ def test_a_turn_ends_once_whichever_commit_loses_its_reply(
     assert worker.events(turn)[-1].kind.value == "turn.finished"
     assert proxy.lost == 1
     assert len(provider.ledger(session)) == 2
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from tests.ground import Ground, Rehearsal
@@ -16,7 +17,7 @@ def test_a_step_of_many_blocks_still_reads_what_the_step_before_wrote(worker: Gr
     worker.look()
     calls = provider.ledger(session)
     assert [c["extended"] for c in calls] == [None, True, True]
-    for before, after in zip(calls, calls[1:], strict=False):
+    for before, after in itertools.pairwise(calls):
         assert after["cache_read"] == before["cache_read"] + before["cache_write_5m"] + before["cache_write_1h"]
 
 

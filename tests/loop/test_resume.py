@@ -7,10 +7,10 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
-from tests.ground import Ground, Rehearsal
 
 from shared.store.statements import one, turn_end
 from shared.values import Repeat, RunStatus
+from tests.ground import Ground, Rehearsal
 from workers import resuming
 from workers.pause import Pauses, Point
 

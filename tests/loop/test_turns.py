@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from decimal import Decimal
 from typing import Any, cast
 
 import pytest
-from tests.ground import Ground, Rehearsal
 
 from shared.store import transcript
 from shared.values import OnBusy
+from tests.ground import Ground, Rehearsal
 from workers.pause import Pauses, Point
 
 
@@ -196,13 +197,11 @@ def test_turns_of_one_session_run_in_order_one_after_another(worker: Ground, pro
     turns = [worker.turn(session, f"question {n}", on_busy=OnBusy.QUEUE) for n in range(5)]
     worker.look()
     assert [worker.view(t)["answer"] for t in turns] == [f"answer {n}" for n in range(5)]
-    for earlier, later in zip(turns, turns[1:], strict=False):
+    for earlier, later in itertools.pairwise(turns):
         assert worker.view(earlier)["finished_at"] <= worker.view(later)["started_at"]
 
 
-def test_a_steer_that_arrives_while_the_last_answer_is_written_is_not_lost(
-    worker: Ground, provider: Rehearsal
-) -> None:
+def test_a_steer_that_arrives_while_the_last_answer_is_written_is_not_lost(worker: Ground, provider: Rehearsal) -> None:
     """Finishing locks the turn, then looks into the inbox: the steer goes on with this turn."""
     session = worker.session()
     provider.script([{"text": "first"}, {"text": "with the rest"}], session=str(session))

@@ -15,12 +15,12 @@ from shared.request.assembled import Message, Piece
 from shared.request.cache_plan import PlanState, place
 from shared.request.marked import Ttl
 from tests.providers.caller import client_of
-from tests.providers.test_repair import CASES
+from tests.request.test_repair import CASES
 from tests.rehearsal.served import Served, serve
 from workers.providers import prices, wire
 from workers.providers.failures import classify
 from workers.providers.params import Params, text
-from workers.providers.repair import mend
+from shared.request.repair import mend
 from workers.providers.replies import Reasoning, Reply, Text, TextDelta, ToolCall, Usage
 
 MODEL = "claude-sonnet-5-5"

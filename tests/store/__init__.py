@@ -1,0 +1,1 @@
+"""The proved rules of the store, raced by real connections."""

@@ -75,7 +75,7 @@ ORPHANS = named(
 select t.id, t.session, t.holder from turns t
 where t.status = 'running'
   and not exists (select 1 from workers w where w.boot_id = t.holder and w.stopped_at is null)
-order by t.seq limit %(limit)s
+limit %(limit)s
 """,
     "turns_held",
 )

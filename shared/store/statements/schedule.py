@@ -139,7 +139,7 @@ where j.id = %(job)s and j.paused_at is null and j.removed_at is null
   and (j.next_at is null or j.next_at <= clock_now())
 for update of j skip locked
 """,
-    "jobs_pkey",
+    "jobs_pkey|jobs_due",
     "ticks_open",
 )
 JOB_NEXT = named("job_next", "update jobs set next_at = %(next_at)s where id = %(job)s", "jobs_pkey")
@@ -160,7 +160,7 @@ on conflict (job, instant) do nothing returning id
 TICK_STARTED = named(
     "tick_started",
     "update ticks set status = 'started', turn = %(turn)s where id = %(tick)s and status = 'due' returning id",
-    "ticks_id_key",
+    "ticks_id_key|ticks_open",
 )
 TICK_ENDED = named(
     "tick_ended",
@@ -168,7 +168,7 @@ TICK_ENDED = named(
 update ticks set status = %(status)s, error_code = %(error_code)s, error_text = %(error_text)s, ended_at = clock_now()
 where id = %(tick)s and status in ('due', 'started') returning id
 """,
-    "ticks_id_key",
+    "ticks_id_key|ticks_open",
 )
 # Ticks that were asked for by hand; those of cron are made and started in one transaction and never stand as `due`.
 DUE_TICKS = named(
@@ -185,7 +185,7 @@ TICK_HOLD = named(
 select t.id as tick, t.instant, t.manual, j.* from ticks t join jobs j on j.id = t.job
 where t.id = %(tick)s and t.status = 'due' for update of t skip locked
 """,
-    "ticks_id_key",
+    "ticks_id_key|ticks_open",
 )
 
 # --- deliveries -----------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ ENDED_RUNS = named(
 select t.id, t.turn from ticks t join turns u on u.id = t.turn
 where t.status = 'started' and u.status in ('done', 'failed', 'cancelled') order by u.finished_at limit %(limit)s
 """,
-    "ticks_open",
+    "ticks_open|ticks_of_turn",
 )
 ENDED_RUN = named(
     "ended_run",
@@ -207,7 +207,7 @@ from ticks t join turns u on u.id = t.turn join jobs j on j.id = t.job
 where t.id = %(tick)s and t.status = 'started' and u.status in ('done', 'failed', 'cancelled')
 for update of t skip locked
 """,
-    "ticks_id_key",
+    "ticks_id_key|ticks_open",
 )
 DELIVERY_ADD = named(
     "delivery_add",
@@ -243,7 +243,7 @@ from deliveries d join ticks t on t.id = d.tick join jobs j on j.id = t.job
 join turns u on u.id = d.turn join sessions s on s.id = u.session
 where d.id = %(id)s
 """,
-    "deliveries_pkey",
+    "deliveries_pkey|deliveries_due|deliveries_tick_kind_target_key",
 )
 DELIVERY_DONE = named(
     "delivery_done",
@@ -251,7 +251,7 @@ DELIVERY_DONE = named(
 update deliveries set status = 'done', evidence = %(evidence)s, error_text = null, ended_at = clock_now()
 where id = %(id)s and status = 'due' returning id
 """,
-    "deliveries_pkey",
+    "deliveries_pkey|deliveries_due|deliveries_tick_kind_target_key",
 )
 DELIVERY_FAILED = named(
     "delivery_failed",
@@ -260,7 +260,7 @@ update deliveries set error_text = %(error_text)s, status = case when attempts >
   ended_at = case when attempts >= %(most)s then clock_now() end
 where id = %(id)s and status = 'due' returning status, attempts
 """,
-    "deliveries_pkey",
+    "deliveries_pkey|deliveries_due|deliveries_tick_kind_target_key",
 )
 
 # --- search ---------------------------------------------------------------------------------------------------------
@@ -330,6 +330,7 @@ select
   (select count(*)::int from ticks where status = 'due') as due_ticks,
   (select count(*)::int from ticks t join turns u on u.id = t.turn
     where t.status = 'started' and u.status in ('done', 'failed', 'cancelled')) as to_deliver,
+  (select count(*)::int from deliveries where status = 'due' and next_at <= clock_now()) as due_deliveries,
   (select count(*)::int from turns t where t.status = 'queued'
     and not exists (select 1 from turns r where r.session = t.session and r.status in ('running', 'parked'))
     and exists (

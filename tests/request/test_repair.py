@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from shared.request import assembled, blocks
 from shared.request.assembled import Message, Piece
-from workers.providers.repair import Repair, RepairKind, mend, repair
-from workers.providers.wellformed import Known, grown
+from shared.request.repair import Repair, RepairKind, mend, repair
+from shared.request.wellformed import Known, grown
 
 
 def said(text: str) -> str:

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from shared.request import blocks, canonical
 from shared.request.assembled import EPHEMERAL, Message, Request, with_messages
-from workers.providers.wellformed import Known, grown, visible
+from shared.request.wellformed import Known, grown, visible
 
 
 class RepairKind(StrEnum):
