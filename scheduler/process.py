@@ -28,7 +28,7 @@ CONFIGURATION_IS_WRONG = 78
 SILENCE_S = 2.0
 INDEX_S = 5.0
 CLOCK_S = 0.1
-STOP_S = 4.0
+STOP_S = 2.0
 log = structlog.get_logger("scheduler")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -112,6 +113,22 @@ def test_a_scheduler_started_before_its_database_waits_for_it(fragile: World, ow
     until(lambda: "scheduler.no_database" in process.log.read_text(), 20, "it tries")
     start_again(own.postgres.running)
     assert process.line() == "nightshift scheduler ready"
+
+
+def test_a_scheduler_ends_when_asked_while_its_database_is_frozen(fragile: World, own: Servers, child: Start) -> None:
+    process = started(child, fragile, "scheduler")
+    frozen = [own.postgres.pid, *(row["pid"] for row in fragile.rows("select pid from pg_stat_activity"))]
+    for pid in frozen:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+    try:
+        time.sleep(1)  # its threads are waiting for answers now
+        process.send(signal.SIGTERM)
+        assert process.process.wait(12) == 0
+    finally:
+        for pid in frozen:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 def test_beat_rings_the_chores_and_a_dead_broker_costs_only_the_rings(
