@@ -1,21 +1,35 @@
-"""An API for each test, on a database of its own."""
+"""An API for each module, on a database of its own; each test has people of its own."""
 
 from __future__ import annotations
 
+import contextlib
+import uuid
 from collections.abc import Generator
-from pathlib import Path
 
+import psycopg
 import pytest
 
+from deploy.local.servers import Servers
 from shared.values import Role
 from tests.api.hand import Hand
 from tests.api.serving import Api, Person, serving, settings_for
 
 
-@pytest.fixture
-def api(database_url: str, redis_url: str, tmp_path: Path) -> Generator[Api]:
-    with serving(settings_for(database_url, redis_url, tmp_path)) as running:
+@pytest.fixture(scope="module")
+def api(servers: Servers, template: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[Api]:
+    home = tmp_path_factory.mktemp("home")
+    with fresh_database(servers, template) as url, serving(settings_for(url, servers.valkey.url, home)) as running:
         yield running
+
+
+@contextlib.contextmanager
+def fresh_database(servers: Servers, template: str) -> Generator[str]:
+    name = f"api{uuid.uuid4().hex}"
+    with psycopg.connect(servers.postgres.direct_url, autocommit=True) as connection:
+        connection.execute(f"create database {name} template {template}".encode())
+    yield servers.postgres.direct_url.replace("/nightshift?", f"/{name}?")
+    with psycopg.connect(servers.postgres.direct_url, autocommit=True) as connection:
+        connection.execute(f"drop database {name} with (force)".encode())
 
 
 @pytest.fixture
@@ -34,7 +48,7 @@ def admin(api: Api) -> Person:
 
 
 @pytest.fixture
-def hand(database_url: str, redis_url: str) -> Generator[Hand]:
-    made = Hand(database_url, redis_url)
+def hand(api: Api) -> Generator[Hand]:
+    made = Hand(api.settings.database_url, api.settings.redis_url)
     yield made
     made.close()

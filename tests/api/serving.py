@@ -10,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 import psycopg
@@ -28,6 +28,7 @@ class Person:
     """A principal with a token, and a client that carries it."""
 
     id: UUID
+    name: str
     token: str
     http: httpx.Client
 
@@ -57,11 +58,13 @@ class Api:
     app: Any
 
     def person(self, name: str, role: Role = Role.MEMBER) -> Person:
+        """A new principal, whose name begins like that."""
         token = principals.new_token()
+        name = f"{name} {uuid4().hex[:8]}"
         with psycopg.connect(self.settings.database_url, autocommit=True) as connection:
             id_ = principals.ensure_principal(connection, name, PrincipalKind.PERSON, role)
             principals.add_token(connection, id_, token, "test")
-        return Person(id_, token, self.client(token))
+        return Person(id_, name, token, self.client(token))
 
     def client(self, token: str) -> httpx.Client:
         return httpx.Client(base_url=self.url, headers={"authorization": f"Bearer {token}"}, timeout=30)

@@ -10,7 +10,7 @@ import pytest
 
 from shared.values import EventKind
 from tests.api.hand import Hand
-from tests.api.serving import Api, Person, serving, settings_for
+from tests.api.serving import Api, Person, serving
 from tests.api.watching import Fold, follow, watching
 
 
@@ -81,9 +81,7 @@ def test_who_comes_back_after_the_terminal_event_gets_nothing_more(anna: Person,
     assert (answer.status_code, answer.content) == (204, b"")
 
 
-@pytest.mark.parametrize(
-    "cursor", ["9.9.9", "1.99999.3", "garbage", "0.0.0", "١.٢.٣", "-1.2.3", "1.2"]
-)
+@pytest.mark.parametrize("cursor", ["9.9.9", "1.99999.3", "garbage", "0.0.0", "١.٢.٣", "-1.2.3", "1.2"])
 def test_a_stale_future_or_foreign_cursor_is_answered_first_by_a_snapshot(
     anna: Person, hand: Hand, cursor: str
 ) -> None:
@@ -275,14 +273,12 @@ def test_a_token_revoked_while_streaming_ends_the_stream(api: Api, anna: Person,
     assert anna.get(f"/v1/turns/{turn}").status_code == 401
 
 
-def test_two_processes_can_serve_one_client_in_turns(
-    api: Api, anna: Person, hand: Hand, database_url: str, redis_url: str, tmp_path: object
-) -> None:
+def test_two_processes_can_serve_one_client_in_turns(api: Api, anna: Person, hand: Hand) -> None:
     """What one process missed by a flush must not spoil the text of who comes back to it from another."""
     turn = _turn(anna)
     hand.claim(turn)
-    with serving(settings_for(database_url, redis_url, api.settings.home)) as other:
-        there = Person(anna.id, anna.token, other.client(anna.token))
+    with serving(api.settings) as other:
+        there = Person(anna.id, anna.name, anna.token, other.client(anna.token))
         fold = Fold()
         hand.delta(turn, "a")
         with watching(anna, turn) as events:

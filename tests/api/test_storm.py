@@ -1,4 +1,4 @@
-"""Random storms over the whole reader: lost events, flushes, takeovers, restarts, reconnects; the fold must come out right."""
+"""Random storms over the whole reader: lost events, flushes, takeovers, restarts, reconnects; the fold is right."""
 
 from __future__ import annotations
 
@@ -135,7 +135,8 @@ class Storm:
     async def _act(self) -> None:
         acts: list[tuple[int, Callable[[], object]]] = [
             (30, self._delta), (6, self._commit), (3, self._take_over), (1, self._flush), (2, self._restart_reader),
-            (2, self._zombie), (3, self._restart_step), (20, self._clients_read), (8, self._come_and_go), (4, self._poll),
+            (2, self._zombie), (3, self._restart_step), (20, self._clients_read), (8, self._come_and_go),
+            (4, self._poll),
         ]  # fmt: skip
         act = self.dice.choices([one for _, one in acts], [weight for weight, _ in acts])[0]
         done = act()
@@ -177,7 +178,9 @@ class Storm:
         return self._say(EventKind.TOOL_CALLED, step, tool="x")
 
     def _take_over(self) -> None:
-        self.stale.append(Event(self._step, self.fence, self.n + 1, EventKind.TEXT_DELTA, {"step": self._step, "text": "STALE"}))
+        self.stale.append(
+            Event(self._step, self.fence, self.n + 1, EventKind.TEXT_DELTA, {"step": self._step, "text": "STALE"})
+        )
         self.fence += self.dice.choice([1, 2])
         self.rows.fence = self.fence
         self.n, self.partial = 0, ""
