@@ -1,7 +1,7 @@
 """The doorbell: a Celery message, "look, work waits". A hint, never state: it may be lost, doubled or late.
 
-`ring` never raises and never waits longer than about a second; after a failure it stays silent for one second, so that a
-broker that is down costs a POST nothing. What was not rung is found by the sweep.
+`ring` never raises and never waits longer than about a second; after a failure it stays silent for one second, so
+that a broker that is down costs a POST nothing. What was not rung is found by the sweep.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def broker_url(redis_url: str) -> str:
 
 
 def celery_app(redis_url: str, *, connections: int = 10) -> Any:
-    """The one Celery configuration (untyped, as Celery is): JSON, early acks, no results, bounded sockets. `connections` bounds the pool."""
+    """The one Celery configuration (untyped, as Celery is): JSON, early acks, no results, bounded sockets.
+    `connections` bounds the pool."""
     app: Any = Celery("nightshift", broker=broker_url(redis_url), set_as_current=False)
     app.conf.update(
         task_serializer="json",

@@ -1,4 +1,5 @@
-"""Public names: time-ordered UUIDs. They name sessions, turns and calls; they are never an order (see transcript_id)."""
+"""Public names: time-ordered UUIDs. They name sessions, turns and calls; they are never an order (see
+transcript_id)."""
 
 from __future__ import annotations
 
@@ -17,5 +18,6 @@ def uuid7() -> uuid.UUID:
 
 
 def lock_key(boot_id: uuid.UUID) -> int:
-    """The advisory-lock key of a process: the last 63 bits of its boot id, so that pg_locks can be matched to its row."""
+    """The advisory-lock key of a process: the last 63 bits of its boot id, so that pg_locks can be matched to its
+    row."""
     return boot_id.int & 0x7FFF_FFFF_FFFF_FFFF

@@ -1,8 +1,9 @@
 """A turn's events on their way to the people who watch: one Redis stream a turn, bounded and short-lived.
 
 The stream may vanish at any moment: what is in it is also in Postgres, or was never promised. An event's id is
-`<step>.<fence>.<n>`, made by the writer; `n` counts from 1 within a fence without a gap, so a reader sees that something is
-missing. Appending is fenced: a writer whose fence is below the highest that the stream has seen adds nothing.
+`<step>.<fence>.<n>`, made by the writer; `n` counts from 1 within a fence without a gap, so a reader sees that
+something is missing. Appending is fenced: a writer whose fence is below the highest that the stream has seen adds
+nothing.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ _UNFIT = re.compile("[\x00\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """The text with each NUL and lone surrogate replaced by U+FFFD; everything else, right-to-left marks too, as it was."""
+    """The text with each NUL and lone surrogate replaced by U+FFFD; everything else, right-to-left marks too, as it
+    was."""
     return _UNFIT.sub(REPLACEMENT, text)
 
 

@@ -30,7 +30,8 @@ QUEUES: dict[TurnClass, str] = {
     TurnClass.JOB: "jobs",
     TurnClass.CHORE: "chores",
 }
-"""Queue of each class. A housekeeping turn (chore) is claimed by workers, who also listen on `jobs`; `chores` is the scheduler's."""
+"""Queue of each class. A housekeeping turn (chore) is claimed by workers, who also listen on `jobs`; `chores` is the
+scheduler's."""
 
 AGING: dict[TurnClass, int] = {
     TurnClass.INTERACTIVE: 0,
@@ -38,7 +39,8 @@ AGING: dict[TurnClass, int] = {
     TurnClass.JOB: 120,
     TurnClass.CHORE: 180,
 }
-"""Seconds by which a class stands behind `interactive` in the admission key (hot-path.md: aging is free and indexable)."""
+"""Seconds by which a class stands behind `interactive` in the admission key (hot-path.md: aging is free and
+indexable)."""
 
 
 class ParkReason(StrEnum):

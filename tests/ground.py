@@ -1,4 +1,5 @@
-"""What tests stand on: the rehearsal provider as a process, a worker's parts in this process, sessions and turns made by hand."""
+"""What tests stand on: the rehearsal provider as a process, a worker's parts in this process, sessions and turns made
+by hand."""
 
 from __future__ import annotations
 
@@ -62,8 +63,10 @@ class Rehearsal:
 
     def ledger(self, session: UUID | str | None = None) -> list[dict[str, Any]]:
         params = {"session": str(session)} if session else {}
-        found = httpx.get(f"{self.url}/rehearsal/ledger", params=params, timeout=10).raise_for_status().json()
-        return found["calls"] if isinstance(found, dict) else found
+        found: dict[str, Any] = (
+            httpx.get(f"{self.url}/rehearsal/ledger", params=params, timeout=10).raise_for_status().json()
+        )
+        return found["calls"]
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
         return self._post(path, body)

@@ -35,7 +35,8 @@ class Due:
 
 
 def due(uses: tuple[Use, ...], warned: dict[str, int]) -> tuple[Due, ...]:
-    """The warnings that are due and were not given: each threshold once a turn, the higher one alone if both are new."""
+    """The warnings that are due and were not given: each threshold once a turn, the higher one alone if both are
+    new."""
     found: list[Due] = []
     for use in uses:
         for threshold in THRESHOLDS:
@@ -80,15 +81,15 @@ def reserve(worst: Decimal | None, model: str, caps: tuple[Cap, ...]) -> Fits | 
         if capped is None:
             return Fits(Decimal(0))
         return Unpriced(
-            f"the {capped.scope} has a cap of ${capped.cap} and the price of {model} is unknown, so the call was refused: "
-            f"remove the cap or use a model with a known price"
+            f"the {capped.scope} has a cap of ${capped.cap} and the price of {model} is unknown, "
+            f"so the call was refused: remove the cap or use a model with a known price"
         )
     for cap in caps:
         if cap.cap is not None and cap.spent + cap.reserved + worst > cap.cap:
             left = max(cap.cap - cap.spent - cap.reserved, Decimal(0))
             return Over(
                 cap.scope,
-                f"the next call may cost up to ${worst:.4f} and the {cap.scope}'s cap of ${cap.cap} has ${left:.4f} left "
-                f"(${cap.spent:.4f} spent): raise cap_usd of the {cap.scope} to go on",
+                f"the next call may cost up to ${worst:.4f} and the {cap.scope}'s cap of ${cap.cap} "
+                f"has ${left:.4f} left (${cap.spent:.4f} spent): raise cap_usd of the {cap.scope} to go on",
             )
     return Fits(worst)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from psycopg.rows import DictRow
 
@@ -17,9 +17,8 @@ from workers.pause import Point
 from workers.ports import Ports
 
 
-def claim_next(ports: Ports, classes: Sequence[TurnClass]) -> Held | None:
+def claim_next(ports: Ports, classes: Sequence[TurnClass], name: UUID) -> Held | None:
     """Claim and load one turn, or None. A claim carries a name, so that one whose reply was lost is found again."""
-    name = uuid4()
 
     def recover(connection: Connection) -> DictRow | None:
         run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})

@@ -1,4 +1,5 @@
-"""One call to the provider: deltas to the stream, and what came of it as a value. Nothing is written to Postgres here."""
+"""One call to the provider: deltas to the stream, and what came of it as a value. Nothing is written to Postgres
+here."""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ def gather(held: Held, runs: Sequence[Finished], rows: Sequence[DictRow]) -> Gat
 
 
 def with_warning(gathered: Gathered, line: str) -> Gathered:
-    """The same, with a line at the end of what was sent of the newest tool result. What a person reads stays as it was."""
+    """The same, with a line at the end of what was sent of the newest tool result. What a person reads stays as it
+    was."""
     for index in range(len(gathered.messages) - 1, -1, -1):
         message = gathered.messages[index]
         if message.author == "tool":

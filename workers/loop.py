@@ -1,4 +1,5 @@
-"""The agent loop: two commits a step around the outside world. Everything it decides is in the rows before it acts on it."""
+"""The agent loop: two commits a step around the outside world. Everything it decides is in the rows before it acts on
+it."""
 
 from __future__ import annotations
 

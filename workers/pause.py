@@ -1,7 +1,8 @@
-"""Named points at which a test can hold a worker, to kill, freeze or starve it from outside. Off unless a test turns it on.
+"""Named points at which a test can hold a worker, to kill, freeze or starve it from outside. Off unless a test turns
+it on.
 
-`NIGHTSHIFT_PAUSE_AT=point:directory`: the first process to reach the point creates `directory/<pid>` and waits there until
-`directory/go` exists. The point stands between two statements exactly where a crash would have to be survived.
+`NIGHTSHIFT_PAUSE_AT=point:directory`: the first process to reach the point creates `directory/<pid>` and waits there
+until `directory/go` exists. The point stands between two statements exactly where a crash would have to be survived.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""T1: what the model answered, its bill and its tool runs, in one statement; and the end of the turn in the same transaction.
+"""T1: what the model answered, its bill and its tool runs, in one statement; and the end of the turn in the same
+transaction.
 
-Lock order: the session row, the turn row. A COMMIT whose reply is lost is not sent again: the call's status, read under the
-session's lock, tells whether it landed.
+Lock order: the session row, the turn row. A COMMIT whose reply is lost is not sent again: the call's status, read
+under the session's lock, tells whether it landed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""T2 and the first reservation of a turn: what was gathered becomes messages, and the next call is reserved, in one statement.
+"""T2 and the first reservation of a turn: what was gathered becomes messages, and the next call is reserved, in one
+statement.
 
 The body that goes out is projected from the rows as they stand after the commit; that its digest is the reserved one is
 checked each time.

@@ -1,7 +1,7 @@
 """What a crash left open in a turn's last committed step, and the truth about each of its runs.
 
-A repeatable run runs again. A run that may happen only once and was `started` without a result is answered as unknown, with
-the time until which it may still have happened: no side effect happens twice, and the model is told.
+A repeatable run runs again. A run that may happen only once and was `started` without a result is answered as
+unknown, with the time until which it may still have happened: no side effect happens twice, and the model is told.
 """
 
 from __future__ import annotations

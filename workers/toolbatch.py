@@ -1,7 +1,7 @@
 """One batch of tool runs, in emission order: each call gets exactly one result, whatever happens.
 
-`started` is committed before a run begins (in T1, or here for the later runs of a batch that may not be repeated), and a run
-that may not be repeated commits its own result when it ends.
+`started` is committed before a run begins (in T1, or here for the later runs of a batch that may not be repeated), and
+a run that may not be repeated commits its own result when it ends.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def _run(ports: Ports, held: Held, run: Run) -> Finished:
 def _may_begin(ports: Ports, held: Held, run: Run) -> bool:
     """Right before a run: past its lease this worker must not act, for others may have been told that it is dead.
 
-    A lease also runs out while the database is away. Then nobody took the turn, and giving it up here would strand it with
-    a holder that lives: so the renewal is waited for, and `started` said again, which the fence refuses if it was taken.
-    False where the turn was stopped meanwhile.
+    A lease also runs out while the database is away. Then nobody took the turn, and giving it up here would strand it
+    with a holder that lives: so the renewal is waited for, and `started` said again, which the fence refuses if it
+    was taken. False where the turn was stopped meanwhile.
     """
     while not ports.life.may_act():
         if ports.life.await_lease(1.0):

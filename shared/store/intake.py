@@ -1,4 +1,5 @@
-"""How work comes in: a session, a turn with its first input, a steer, a cancel. It writes rows; the caller commits, then rings.
+"""How work comes in: a session, a turn with its first input, a steer, a cancel. It writes rows; the caller commits,
+then rings.
 
 The invariant: what a person sent stands in a committed row before they are answered.
 """
@@ -68,8 +69,8 @@ def create_session(connection: Connection, new: NewSession) -> UUID:
     """Insert a session and return its id. Two statements where people are named: run it in a transaction."""
     session = uuid7()
     connection.execute(
-        "insert into sessions (id, owner, audience, kind, root, title, profile, provider, model, workspace, folder, cap_usd) "
-        "values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        "insert into sessions (id, owner, audience, kind, root, title, profile, provider, model, workspace, folder, "
+        "cap_usd) values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             session, new.owner, new.audience, new.kind, session, new.title, new.profile, new.provider, new.model,
             new.workspace.replace("{session}", str(session)), new.folder, new.cap_usd,

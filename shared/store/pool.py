@@ -96,7 +96,8 @@ class Database:
         recover: Callable[[Connection], T | None] | None,
         patience_s: float | None = None,
     ) -> T:
-        """Run `work`, which is one transaction. What is true afterwards: it happened exactly once, or an error says not.
+        """Run `work`, which is one transaction. What is true afterwards: it happened exactly once, or an error says
+        not.
 
         `recover(connection)` is asked after a connection was lost in the middle: it returns the result if the write is
         there, None if it is not, or raises LeaseLost. Without it `work` must be safe to send twice.

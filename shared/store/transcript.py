@@ -85,7 +85,8 @@ def project(
 
 
 def encode_marks(marked: MarkedRequest, provisional: int) -> str:
-    """Marks as stored: a mark on a row that has no id yet (id above `provisional`) is stored by its place from the end."""
+    """Marks as stored: a mark on a row that has no id yet (id above `provisional`) is stored by its place from the
+    end."""
     places = {piece.id: at - len(marked.request.pieces) for at, piece in enumerate(marked.request.pieces)}
     return canonical.dump(
         [

@@ -39,8 +39,16 @@ def test_the_prefix_is_the_stored_one_though_the_builder_has_changed(
     provider.script([{"text": "one"}, {"text": "two"}], session=str(session))
     worker.turn(session, "first")
     worker.look()
-    monkeypatch.setattr("workers.prompt.stable.text", lambda *_: "another identity altogether")
-    monkeypatch.setattr("workers.tools.registry.schema_text", lambda *_: "[]")
+    monkeypatch.setattr("workers.prompt.stable.text", _another_identity)
+    monkeypatch.setattr("workers.tools.registry.schema_text", _no_tools)
     worker.turn(session, "second")
     worker.look()
     assert [c["extended"] for c in provider.ledger(session)] == [None, True]
+
+
+def _another_identity(identity: str, tools: tuple[str, ...]) -> str:
+    return f"another identity altogether {identity} {len(tools)}"
+
+
+def _no_tools(names: object) -> str:
+    return "[]" if names else ""

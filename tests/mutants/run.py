@@ -62,7 +62,9 @@ def _try(mutant: Mutant) -> str:
 def _pytest(folder: Path, tests: list[str]) -> int:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", *tests]
     try:
-        done = subprocess.run(command, cwd=folder, timeout=TEST_S * max(1, len(tests)), check=False, capture_output=True)
+        done = subprocess.run(
+            command, cwd=folder, timeout=TEST_S * max(1, len(tests)), check=False, capture_output=True
+        )
     except subprocess.TimeoutExpired:
         return 1  # a test that hangs is a test that noticed
     return done.returncode

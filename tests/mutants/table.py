@@ -18,7 +18,7 @@ class Mutant:
 
 
 FENCE_SQL = "shared/store/migrations/sql/0001_fence.sql"
-TABLES_SQL = "shared/store/migrations/sql/0001_tables.sql"
+TABLES_SQL = "shared/store/migrations/sql/0001_conversation.sql"
 END = "shared/store/statements/turn_end.py"
 STEP = "shared/store/statements/step.py"
 FENCE_TEST = "tests/store/test_fence.py"
@@ -113,7 +113,7 @@ MUTANTS = (
     ),
     Mutant(
         "the pinned breakpoint is dropped", "shared/request/cache_plan.py",
-        "    if wanted is None:\n        return None\n    for index", "    if wanted is not None or wanted is None:\n        return None\n    for index",
+        "    wanted = state.last_breakpoint_message_id\n", "    wanted = None\n",
         "tests/loop/test_prefix.py::test_a_step_of_many_blocks_still_reads_what_the_step_before_wrote",
     ),
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import psycopg
 import pytest
@@ -16,7 +17,7 @@ from shared.store.statements import step as step_statements
 from tests.store.conftest import Rows, in_thread, new_boot
 
 
-def _claim(rows: Rows, connection: psycopg.Connection) -> dict[str, object]:
+def _claim(rows: Rows, connection: psycopg.Connection) -> dict[str, Any]:
     with connection.transaction():
         one(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
         picked = one(
@@ -38,7 +39,7 @@ def test_a_late_row_is_refused_once_the_fence_has_risen(rows: Rows) -> None:
     claimed = _claim(rows, rows.connection)
     rows.connection.execute("update sessions set fence = fence + 1 where id = %s", (session,))
     with pytest.raises(DatabaseError) as refused:
-        rows.message(rows.connection, session, turn, int(str(claimed["fence"])))
+        rows.message(rows.connection, session, turn, claimed["fence"])
     assert refused.value.sqlstate == "NS001"
     assert rows.value("select count(*) from messages") == 0
 
@@ -54,7 +55,7 @@ def test_a_late_row_waits_for_the_claim_that_is_under_way_and_is_then_refused(ro
 
         def write() -> None:
             try:
-                rows.message(late, session, turn, int(str(claimed["fence"])))
+                rows.message(late, session, turn, claimed["fence"])
                 late.commit()
                 outcome.append("landed")
             except DatabaseError as error:
@@ -74,7 +75,7 @@ def test_an_open_late_write_makes_the_claim_wait_and_not_starve(rows: Rows) -> N
     session = rows.session()
     turn = rows.turn(session)
     claimed = _claim(rows, rows.connection)
-    fence = int(str(claimed["fence"]))
+    fence = claimed["fence"]
     stop = threading.Event()
     landed = [0]
 
@@ -109,7 +110,7 @@ def test_the_fence_rises_at_every_end_of_a_right_to_write(rows: Rows) -> None:
     for end in ("finish", "park", "requeue"):
         rows.turn(session)
         claimed = _claim(rows, rows.connection)
-        fence = int(str(claimed["fence"]))
+        fence = claimed["fence"]
         turn = claimed["turn"]
         values = {
             "session": session, "turn": turn, "fence": fence, "status": "done", "answer": "x", "error_code": None,
@@ -122,7 +123,7 @@ def test_the_fence_rises_at_every_end_of_a_right_to_write(rows: Rows) -> None:
         after = rows.value("select fence from sessions where id = %s", session)
         assert after == fence + 1, end
         with pytest.raises(DatabaseError):
-            rows.message(rows.connection, session, turn, fence, 77)  # type: ignore[arg-type]
+            rows.message(rows.connection, session, turn, fence, 77)
         seen.append(after)
         rows.connection.execute(
             "update turns set status = 'cancelled', holder = null, parked_on = null, finished_at = now() "
@@ -150,7 +151,7 @@ def test_a_thawed_worker_cannot_write_into_a_turn_that_was_queued_again(rows: Ro
     values = {"session": session, "turn": claimed["turn"], "fence": claimed["fence"]}
     assert one(rows.connection, turn_end.REQUEUE, values) is not None
     with pytest.raises(DatabaseError) as refused:
-        rows.message(rows.connection, session, claimed["turn"], int(str(claimed["fence"])))  # type: ignore[arg-type]
+        rows.message(rows.connection, session, claimed["turn"], claimed["fence"])
     assert refused.value.sqlstate == "NS001"
 
 
@@ -200,7 +201,7 @@ def test_messages_and_edits_are_append_only(rows: Rows) -> None:
     session = rows.session()
     turn = rows.turn(session)
     claimed = _claim(rows, rows.connection)
-    rows.message(rows.connection, session, turn, int(str(claimed["fence"])))
+    rows.message(rows.connection, session, turn, claimed["fence"])
     for attack in ("update messages set content = '[]'", "delete from messages", "truncate messages cascade"):
         with pytest.raises(DatabaseError) as refused:
             rows.connection.execute(attack.encode())
@@ -212,7 +213,7 @@ def test_a_call_is_recorded_once(rows: Rows) -> None:
     session = rows.session()
     turn = rows.turn(session)
     claimed = _claim(rows, rows.connection)
-    fence = int(str(claimed["fence"]))
+    fence = claimed["fence"]
     rows.message(rows.connection, session, turn, fence)
     with pytest.raises(psycopg.errors.UniqueViolation):
         rows.message(rows.connection, session, turn, fence)

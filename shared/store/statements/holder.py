@@ -38,11 +38,23 @@ order by r.ordinal
     "tool_runs_pkey",
 )
 
-# Cancels and steers work within two seconds with Redis gone: one question a second a process.
+# Cancels and steers work within two seconds with Redis gone: one question a second a process. `claim` tells which of
+# them nobody in that process has in hand.
 MY_TURNS = named(
     "my_turns",
     """
-select id, cancel_requested_at is not null as cancelled from turns where holder = %(holder)s and status = 'running'
+select id, session, claim, cancel_requested_at is not null as cancelled from turns
+where holder = %(holder)s and status = 'running'
 """,
     "turns_held",
+)
+
+# A turn that its holder let go of gets a holder that no process has: the sweep frees it as it frees a dead one's.
+DISOWN = named(
+    "disown",
+    """
+update turns set holder = '00000000-0000-0000-0000-000000000000'
+where id = %(turn)s and claim = %(claim)s and status = 'running' returning id
+""",
+    "turns_pkey",
 )

@@ -308,11 +308,16 @@ returning indexed_below
 # --- the test clock -------------------------------------------------------------------------------------------------
 
 CLOCK_READ = named("clock_read", "select offset_s, target_s, jump from test_clock")
+# The last millisecond is a step of its own: whoever waits for the target is answered after the rest, not before it.
 CLOCK_MOVE = named(
     "clock_move",
     """
 update test_clock set
-  offset_s = case when jump then target_s else least(target_s, offset_s + %(step_s)s) end,
+  offset_s = case
+    when jump then greatest(offset_s, target_s - 0.001)
+    when target_s - offset_s <= 0.001 then target_s
+    else least(target_s - 0.001, offset_s + %(step_s)s)
+  end,
   jump = false
 where offset_s < target_s or jump
 returning offset_s, target_s
@@ -331,7 +336,7 @@ select
   (select count(*)::int from ticks t join turns u on u.id = t.turn
     where t.status = 'started' and u.status in ('done', 'failed', 'cancelled')) as to_deliver,
   (select count(*)::int from deliveries where status = 'due' and next_at <= clock_now()) as due_deliveries,
-  (select count(*)::int from turns t where t.status = 'queued'
+  exists (select 1 from turns t where t.status = 'queued'
     and not exists (select 1 from turns r where r.session = t.session and r.status in ('running', 'parked'))
     and exists (
       select 1 from workers w where w.kind = 'worker' and w.stopped_at is null and not w.draining

@@ -49,7 +49,8 @@ with s as (
   insert into calls (id, turn, session, step, purpose, provider, model, last_message, last_edit, prefix, params, marks,
     tail, block_count, digest, estimate, max_tokens, reserved_usd, holder, fence)
   select %(call)s::uuid, t.id, s.id, %(c_step)s, %(c_purpose)s, %(c_provider)s, %(c_model)s,
-    coalesce((select max(id) from m), (select max(id) from messages where session = s.id)), s.last_edit, s.prefix, %(c_params)s, %(c_marks)s,
+    coalesce((select max(id) from m), (select max(id) from messages where session = s.id)),
+    s.last_edit, s.prefix, %(c_params)s, %(c_marks)s,
     %(c_tail)s, %(c_blocks)s, %(c_digest)s, %(c_estimate)s, %(c_max_tokens)s, %(reserve)s::numeric, %(holder)s, s.fence
   from s, t where %(call)s::uuid is not null
   returning id
@@ -67,7 +68,8 @@ RECORD = named(
     """
 with s as (
   update sessions set
-    reserved_usd = greatest(sessions.reserved_usd - k.reserved_usd, 0), spent_usd = sessions.spent_usd + %(spent)s::numeric,
+    reserved_usd = greatest(sessions.reserved_usd - k.reserved_usd, 0),
+    spent_usd = sessions.spent_usd + %(spent)s::numeric,
     cost_unknown = sessions.cost_unknown or %(unknown)s,
     baseline_estimate = case when %(anchor)s then k.estimate else sessions.baseline_estimate end,
     baseline_billed = case when %(anchor)s then %(billed)s else sessions.baseline_billed end,

@@ -9,7 +9,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    run_file("0001_tables.sql")
+    run_file("0001_conversation.sql")
+    run_file("0001_work.sql")
     run_file("0001_fence.sql")
 
 
