@@ -1,6 +1,9 @@
-"""How a running turn hears of a cancel: a Redis message as a hint, and one question a second to Postgres, which suffices.
+"""How a running turn hears of a cancel: a Redis message as a hint, and one question a second to Postgres, which
+suffices.
 
-The same question tells which turns were taken away: they stop at once and write nothing more.
+The same question tells which turns were taken away: they stop at once and write nothing more. And it tells which turns
+stand as ours though nobody here has them in hand, after a write that could not be made: they are given to the sweep,
+for nobody takes a turn from a holder that lives.
 """
 
 from __future__ import annotations
@@ -13,11 +16,12 @@ from uuid import UUID
 
 import redis
 import structlog
+from psycopg.rows import DictRow
 
 from shared.errors import NightshiftError
 from shared.life import Life
-from shared.store.pool import Database
-from shared.store.statements import every, holder
+from shared.store.pool import Connection, Database
+from shared.store.statements import every, holder, one, step
 from shared.stream import HINTS
 from workers.held import Held, Interrupt
 
@@ -31,6 +35,20 @@ class Turns:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: dict[UUID, Held] = {}
+        self._claims: set[UUID] = set()
+
+    def begin(self, claim: UUID) -> None:
+        """A claim of this name is about to be made. It is known until `end`, whatever becomes of it."""
+        with self._lock:
+            self._claims.add(claim)
+
+    def end(self, claim: UUID) -> None:
+        with self._lock:
+            self._claims.discard(claim)
+
+    def knows(self, claim: UUID) -> bool:
+        with self._lock:
+            return claim in self._claims
 
     def add(self, held: Held) -> None:
         with self._lock:
@@ -82,8 +100,6 @@ class Hints:
         """A turn that was claimed after the question was asked is not in the answer and is none of its business."""
         asked = time.monotonic()
         before = [held for held in self._turns.all() if held.claimed_at < asked]
-        if not before:
-            return
         rows = self._database.write(
             lambda c: every(c, holder.MY_TURNS, {"holder": self._life.boot_id}), recover=None, patience_s=5
         )
@@ -94,6 +110,20 @@ class Hints:
                     held.interrupt(Interrupt.LOST)
             elif answer[held.claim.turn]:
                 held.interrupt(Interrupt.CANCEL)
+        for row in rows:
+            if not self._turns.knows(row["claim"]):
+                self._disown(row)
+
+    def _disown(self, row: DictRow) -> None:
+        """Compared with the claim's name: a turn that ended or was claimed again since the question is left alone."""
+
+        def work(connection: Connection) -> bool:
+            with connection.transaction():
+                one(connection, step.HOLD, {"session": row["session"]})
+                return one(connection, holder.DISOWN, {"turn": row["id"], "claim": row["claim"]}) is not None
+
+        if self._database.write(work, recover=None, patience_s=5):
+            log.warning("turn.disowned", turn=str(row["id"]), session=str(row["session"]))
 
     def _listen(self) -> None:
         client: Any = self._client  # redis-py's pubsub is untyped

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from typing import assert_never
+from uuid import UUID, uuid4
 
 import structlog
 
@@ -66,8 +67,17 @@ def look(ports: Ports, turns: Turns, slots: Slots) -> int:
 
 
 def _run_next(ports: Ports, turns: Turns, classes: tuple[TurnClass, ...]) -> bool:
+    name = uuid4()
+    turns.begin(name)
     try:
-        held = claiming.claim_next(ports, classes)
+        return _run_claimed(ports, turns, classes, name)
+    finally:
+        turns.end(name)
+
+
+def _run_claimed(ports: Ports, turns: Turns, classes: tuple[TurnClass, ...], name: UUID) -> bool:
+    try:
+        held = claiming.claim_next(ports, classes, name)
     except (StoreUnavailable, LeaseLost) as error:
         log.warning("turn.claim_failed", code=error.code)
         return False
@@ -94,8 +104,9 @@ def _drive(ports: Ports, held: Held) -> None:
     try:
         claim.workspace.mkdir(parents=True, exist_ok=True)
         outcome = loop.run_turn(ports, held)
-    except LeaseLost:
-        log.warning("turn.lease_lost", **bound)
+    except (LeaseLost, StoreUnavailable) as late:
+        # A database that was away for longer than anybody waits is no fault of the turn: it goes on when that is over.
+        log.warning("turn.let_go", code=late.code, **bound)
         return
     except Exception as error:  # noqa: BLE001 - a fault of ours must cost this turn alone, and its person must hear of it
         ending = faulting.end_in_fault(ports, held, error)

@@ -1,0 +1,51 @@
+"""A turn that its worker let go of, while the worker lives: nobody else would ever take it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.ground import Ground, Rehearsal, until
+
+from shared.errors import StoreUnavailable
+from shared.store.statements import every, liveness
+from workers import loop
+from workers.held import Held
+from workers.hints import Hints
+from workers.ports import Ports
+
+
+def _orphans(worker: Ground) -> list[str]:
+    return [str(row["id"]) for row in worker.database.read(lambda c: every(c, liveness.ORPHANS, {"limit": 10}))]
+
+
+def test_a_turn_that_was_let_go_of_is_given_to_the_sweep_and_not_failed(
+    worker: Ground, provider: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database was away for longer than anybody waits; when it is back, the turn stands as running and ours."""
+
+    def away(_ports: Ports, _held: Held) -> loop.TurnOutcome:
+        raise StoreUnavailable("away for longer than anybody waits")
+
+    turn = str(worker.turn(worker.session(), "hello"))
+    with monkeypatch.context() as broken:
+        broken.setattr(loop, "run_turn", away)
+        worker.look()
+    assert worker.one("select status from turns")["status"] == "running"
+    assert _orphans(worker) == []
+
+    hints = Hints(worker.turns, worker.database, worker.ports.life, worker.ports.publisher._client)
+    hints.start()
+    until(lambda: _orphans(worker) == [turn], 10, "the turn given to the sweep")
+    hints.stop()
+
+
+def test_a_turn_in_hand_is_kept(worker: Ground, provider: Rehearsal) -> None:
+    """Also while its claim is on the way: the question each second sees rows that memory has not yet."""
+    hints = Hints(worker.turns, worker.database, worker.ports.life, worker.ports.publisher._client)
+    hints.start()
+    for _ in range(40):
+        session = worker.session()
+        provider.script([{"text": "done", "delay_s": 0.05}], session=str(session))
+        worker.turn(session, "hello")
+        worker.look()
+    hints.stop()
+    assert worker.rows("select status from turns where status <> 'done' or takeovers > 0") == []
