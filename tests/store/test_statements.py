@@ -54,7 +54,7 @@ def full(rows: Rows) -> Rows:
     return rows
 
 
-def _generic(text: str) -> tuple[str, int]:
+def generic(text: str) -> tuple[str, int]:
     """The statement with $n where it has named marks, in the order in which psycopg numbers them."""
     names: dict[str, int] = {}
 
@@ -66,7 +66,7 @@ def _generic(text: str) -> tuple[str, int]:
 
 def test_every_named_statement_prepares(rows: Rows) -> None:
     for statement in REGISTRY.values():
-        rows.connection.execute(f"prepare p_{statement.name} as {_generic(statement.text)[0]}".encode())
+        rows.connection.execute(f"prepare p_{statement.name} as {generic(statement.text)[0]}".encode())
 
 
 def test_every_statement_that_names_an_index_uses_it(full: Rows) -> None:
@@ -77,7 +77,7 @@ def test_every_statement_that_names_an_index_uses_it(full: Rows) -> None:
     for statement in REGISTRY.values():
         if not statement.uses:
             continue
-        text, count = _generic(statement.text)
+        text, count = generic(statement.text)
         full.connection.execute(f"prepare x_{statement.name} as {text}".encode())
         arguments = f"({', '.join(['null'] * count)})" if count else ""
         plan = full.connection.execute(f"explain execute x_{statement.name}{arguments}".encode()).fetchall()
