@@ -35,6 +35,11 @@ from workers.publish import Publisher
 from workers.tools import child
 
 POOL_SIZE = 10
+PUBLIC = {
+    "anthropic": "https://api.anthropic.com",
+    "chat_completions": "https://api.openai.com",
+    "responses": "https://api.openai.com",
+}
 log = structlog.get_logger("worker")
 signals: Any = celery_signals  # untyped, as Celery is
 
@@ -70,13 +75,7 @@ def _serve(settings: Settings) -> int:
     ports = Ports(
         settings=settings,
         database=Database(settings.database_url, size=POOL_SIZE, wait_s=30),
-        client=wire.open_client(
-            wire.Provider(
-                base_url=settings.provider_base_url,
-                api_key=settings.provider_key or "none",
-                kind=settings.provider_kind,
-            )
-        ),
+        client=wire.open_client(provider_of(settings)),
         publisher=Publisher(redis_client, life.may_act),
         life=life,
         doorbell=doorbell.Doorbell(app),
@@ -97,6 +96,15 @@ def _serve(settings: Settings) -> int:
         life.stop("drained" if life.draining else "consumer ended")
         ports.database.close()
     return code
+
+
+def provider_of(settings: Settings) -> wire.Provider:
+    """Where calls go: the address that was set, else the provider's own."""
+    return wire.Provider(
+        base_url=settings.provider_base_url or PUBLIC[settings.provider_kind],
+        api_key=settings.provider_key or "none",
+        kind=settings.provider_kind,
+    )
 
 
 def _answer_the_doorbell(app: Any, ports: Ports, turns: Turns, slots: Slots) -> None:
