@@ -27,7 +27,7 @@ from shared.store.pool import Database
 CONFIGURATION_IS_WRONG = 78
 SILENCE_S = 2.0
 INDEX_S = 5.0
-CLOCK_S = 0.1
+CLOCK_S = 0.25
 STOP_S = 2.0
 log = structlog.get_logger("scheduler")
 

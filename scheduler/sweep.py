@@ -14,25 +14,28 @@ from shared.errors import StoreUnavailable
 from shared.life import boottime
 
 SLOW_S = 30.0
+IDLE_S = 2.0
 log = structlog.get_logger("scheduler")
 
 
 class Sweep:
-    """One process's sweep; the rarer duties run each half minute. Not shared between threads."""
+    """One process's sweep; the dearer duties run more rarely. Not shared between threads."""
 
     def __init__(self, room: Room) -> None:
         self._room = room
         self._waker = Waker(room)
-        self._slow_at = 0.0
+        self._slow_at = self._idle_at = 0.0
 
     def run(self) -> None:
         """One pass. A part that fails is logged and costs the others nothing; raises StoreUnavailable."""
         parts: list[Callable[[], object]] = [
             lambda: takeover.take_orphans(self._room),
             self._waker.run,
-            lambda: upkeep.fold_idle(self._room),
             lambda: ring_waiting(self._room),
         ]
+        if boottime() >= self._idle_at:
+            self._idle_at = boottime() + IDLE_S
+            parts.append(lambda: upkeep.fold_idle(self._room))
         if boottime() >= self._slow_at:
             self._slow_at = boottime() + SLOW_S
             parts += [lambda: upkeep.forget(self._room), lambda: upkeep.report(self._room)]

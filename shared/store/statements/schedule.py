@@ -315,7 +315,7 @@ CLOCK_MOVE = named(
 update test_clock set
   offset_s = case
     when jump then greatest(offset_s, target_s - 0.001)
-    when target_s - offset_s <= 0.001 then target_s
+    when target_s - offset_s < 0.002 then target_s
     else least(target_s - 0.001, offset_s + %(step_s)s)
   end,
   jump = false
