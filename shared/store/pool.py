@@ -31,7 +31,8 @@ _AGAIN = (
     psycopg.errors.LockNotAvailable,
     psycopg.errors.QueryCanceled,
 )
-_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+_LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.IdleInTransactionSessionTimeout)
+"""The last one is psycopg's InternalError: a process that stood still for five seconds, its lease far from over."""
 log = structlog.get_logger("store")
 retries: Counter[str] = Counter()
 """How often a transaction was tried again, by the error's class: read by the metrics."""

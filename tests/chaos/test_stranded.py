@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
+
 import pytest
-from tests.ground import Ground, Rehearsal, until
+from tests.ground import Ground, Rehearsal, ground, until
 
 from shared.errors import StoreUnavailable
 from shared.store.statements import every, liveness
@@ -49,3 +52,31 @@ def test_a_turn_in_hand_is_kept(worker: Ground, provider: Rehearsal) -> None:
         worker.look()
     hints.stop()
     assert worker.rows("select status from turns where status <> 'done' or takeovers > 0") == []
+
+
+def test_a_process_that_stood_still_inside_a_transaction_makes_it_again(
+    database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path
+) -> None:
+    """The server ends such a transaction after five seconds, well before the lease: the turn must not fail for it."""
+    provider.reset()
+    (tmp_path / "pause").mkdir()
+    with ground(database_url, redis_url, provider.url, tmp_path, pause_at=f"finishing:{tmp_path / 'pause'}") as worker:
+        session = worker.session()
+        provider.script([{"text": "the answer"}], session=str(session))
+        turn = worker.turn(session, "stand still")
+        looking = threading.Thread(target=worker.look)
+        looking.start()
+        until(lambda: worker.rows(_STANDING) != [], 10, "the pause")
+        until(lambda: worker.rows(_STANDING) == [], 15, "the end of the transaction that stood still")
+        (tmp_path / "pause" / "go").touch()
+        looking.join(20)
+
+        row = worker.view(turn)
+        assert (row["status"], row["answer"], row["takeovers"], row["error_code"]) == ("done", "the answer", 0, None)
+        assert [r["status"] for r in worker.rows("select status from calls where turn = %s", turn)] == ["settled"]
+
+
+_STANDING = """
+select pid from pg_stat_activity where datname = current_database() and state = 'idle in transaction'
+  and state_change < clock_timestamp() - interval '1 second'
+"""
