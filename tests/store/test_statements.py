@@ -42,6 +42,16 @@ insert into calls (id, turn, session, step, purpose, status, provider, model, la
   from turns;
 insert into tool_runs (turn, step, ordinal, session, call_id, tool, arguments, digest, repeat, status, fence)
   select id, 1, 1, session, 'c', 't', '{}', 'd', 'repeatable', 'done', 0 from turns;
+insert into jobs (id, name, owner, principal, cron, zone, prompt, next_at)
+  select gen_random_uuid(), 'job ' || n, %(p)s, %(p)s, '* * * * *', 'UTC', 'p', now() + interval '1 day'
+  from generate_series(1, 500) n;
+insert into ticks (id, job, instant, turn, status, ended_at)
+  select gen_random_uuid(), (select id from jobs limit 1), now() - row_number() over () * interval '1 second', id, 'done',
+    now() from turns where status = 'done' limit 5000;
+insert into deliveries (id, tick, turn, kind, target, status, ended_at)
+  select gen_random_uuid(), id, turn, 'file', 'x', 'done', now() from ticks;
+insert into workers (boot_id, kind, host, pid, slots, classes, lock_key, lease_until, stopped_at)
+  select gen_random_uuid(), 'worker', 'h', 1, 1, '', n, now(), now() from generate_series(1, 500) n;
 """
 
 

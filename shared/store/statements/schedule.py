@@ -231,7 +231,7 @@ update deliveries set attempts = attempts + 1,
 where id = %(id)s and status = 'due' and next_at <= clock_now()
 returning id, tick, turn, kind, target, attempts
 """,
-    "deliveries_pkey",
+    "deliveries_pkey|deliveries_due",
 )
 DELIVERY_TEXT = named(
     "delivery_text",
