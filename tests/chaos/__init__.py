@@ -1,0 +1,1 @@
+"""Faults from outside: processes killed, frozen and cut off while turns run."""

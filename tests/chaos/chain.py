@@ -1,4 +1,4 @@
-"""One stack, many points: the worker that replaces a killed one already knows the next point, so a point costs one boot."""
+"""One stack, many points: the worker that replaces a killed one knows the next point, so a point costs one boot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ class Chain:
     """The worker that runs now was started with `ready`."""
 
     rig: Rig
-    points: tuple[str, ...]
     ready: Pause | None = None
 
     def at(self, point: str) -> Pause:
@@ -23,15 +22,13 @@ class Chain:
         if self.ready is None or self.ready.point != point:
             pause = self.rig.pause_at(point)
             (worker,) = self.rig.workers_ready(1)
-            self.rig.kill(worker["pid"])
-            self.rig.workers_ready(1)
+            self.rig.replace_worker(worker["pid"])
             self.ready = pause
         return self.ready
 
-    def after(self, point: str) -> None:
-        """Whoever starts next knows the next point."""
-        at = self.points.index(point)
-        self.ready = self.rig.pause_at(self.points[(at + 1) % len(self.points)])
+    def following(self, point: str | None) -> None:
+        """Whoever starts next knows this point."""
+        self.ready = None if point is None else self.rig.pause_at(point)
 
     @contextlib.contextmanager
     def held(self, point: str, session: str, text: str) -> Generator[tuple[str, int]]:
@@ -44,11 +41,11 @@ class Chain:
         finally:
             pause.go()
 
-    def kill(self, name: str, point: str, session: str, text: str) -> tuple[str, Figures]:
+    def kill(self, name: str, point: str, session: str, text: str, *, following: str | None) -> tuple[str, Figures]:
         """Kill the worker at the point, and follow the turn to its end."""
         with self.held(point, session, text) as (turn, pid):
             before = self.rig.one("select * from workers where pid = %s and stopped_at is null", pid)
-            self.after(point)
+            self.following(following)
             killed_at = self.rig.kill(pid)
         resumed: Resume = resume(self.rig, turn, killed_at, before)
         figures = account(self.rig, name, [turn])

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
 from tests.chaos import figures
 from tests.chaos.chain import Chain
 from tests.chaos.longest import LongHaul, begun

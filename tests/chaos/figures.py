@@ -1,17 +1,18 @@
-"""What each fault cost: counted from rows and from the provider's ledger, printed as one table at the end of the run."""
+"""What each fault cost: counted from rows and from the provider's ledger, printed as a table at the end of the run."""
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from tests.chaos.rig import TERMINAL, Rig
-from tests.ground import until
+import psycopg
+from psycopg.rows import dict_row
 
-Row = dict[str, Any]
+from tests.chaos.rig import TERMINAL, Rig, Row, until
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ TABLE: list[Figures] = []
 def resume(rig: Rig, turn: str, killed_at: float, before: Row, seconds: float = 30.0) -> Resume:
     """Follow a turn whose holder (`before`, its `workers` row) was killed at `killed_at` until it runs again."""
     seen_dead: float | None = None
-    with rig_connection(rig) as ask:
+    with polling(rig) as ask:
 
         def again() -> Resume | None:
             nonlocal seen_dead
@@ -69,26 +70,17 @@ def resume(rig: Rig, turn: str, killed_at: float, before: Row, seconds: float = 
         return until(again, seconds, f"turn {turn} running again")
 
 
-class rig_connection:  # noqa: N801 - used as a function
-    """One connection for quick polling."""
-
-    def __init__(self, rig: Rig) -> None:
-        import psycopg
-
-        self._connection = psycopg.connect(rig.facts["database_url"], autocommit=True)
-
-    def __enter__(self) -> Any:
-        from psycopg.rows import dict_row
+@contextlib.contextmanager
+def polling(rig: Rig) -> Generator[Callable[..., Row]]:
+    """One connection for quick questions of one row each."""
+    with psycopg.connect(rig.facts["database_url"], autocommit=True) as connection:
 
         def ask(query: str, *params: Any) -> Row:
-            found = self._connection.cursor(row_factory=dict_row).execute(query.encode(), params).fetchone()
+            found = connection.cursor(row_factory=dict_row).execute(query.encode(), params).fetchone()
             assert found is not None
             return found
 
-        return ask
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        yield ask
 
 
 def account(rig: Rig, name: str, turns: Sequence[str], *, seconds: float = 60.0) -> Figures:
@@ -155,19 +147,25 @@ def doubled(rig: Rig, session: str) -> int:
 
 def table() -> list[str]:
     """The figures of all faults so far."""
-    head = f"{'fault':<64}{'turns':>6}{'lost':>5}{'dup':>4}{'hung':>5}{'taken':>6}{'calls+':>7}  seconds"
-    lines = [head]
+    lines = [f"{'fault':<64}{'turns':>6}{'lost':>5}{'dup':>4}{'hung':>5}{'taken':>6}{'calls+':>7}  seconds"]
     for one in TABLE:
-        told = [f"seen dead {r.seen_dead:.2f}, " + (f"booted {r.booted:.2f}, " if r.booted else "") + f"claimed {r.claimed:.2f}" for r in one.resumes[:1]]
-        if len(one.resumes) > 1:
-            claimed = sorted(r.claimed for r in one.resumes)
-            dead = sorted(r.seen_dead for r in one.resumes)
-            told = [f"claimed p50 {_at(claimed, 0.5):.2f} p95 {_at(claimed, 0.95):.2f}, seen dead p50 {_at(dead, 0.5):.2f} p95 {_at(dead, 0.95):.2f}"]
-        told += [f"done after {s:.1f}" for s in one.seconds[:1]] + ([one.note] if one.note else [])
-        lines.append(
-            f"{one.name[:63]:<64}{one.turns:>6}{one.lost:>5}{one.duplicated:>4}{one.hung:>5}{one.takeovers:>6}{one.repeated_calls:>7}  {'; '.join(told)}"
-        )
+        counts = f"{one.turns:>6}{one.lost:>5}{one.duplicated:>4}{one.hung:>5}{one.takeovers:>6}{one.repeated_calls:>7}"
+        lines.append(f"{one.name[:63]:<64}{counts}  {'; '.join(_told(one))}")
+    every = [one for figures in TABLE for one in figures.resumes]
+    for name in ("seen_dead", "booted", "claimed"):
+        values = sorted(value for one in every if (value := getattr(one, name)) is not None)
+        if values:
+            lines.append(f"seconds from kill to {name}: p50 {_at(values, 0.5):.2f}, p95 {_at(values, 0.95):.2f}")
     return lines
+
+
+def _told(one: Figures) -> list[str]:
+    told = [
+        f"seen dead {r.seen_dead:.2f}, {f'booted {r.booted:.2f}, ' if r.booted else ''}claimed {r.claimed:.2f}"
+        for r in one.resumes
+    ]
+    told += [f"done after {one.seconds[0]:.1f}"] if one.seconds and not told else []
+    return [*told, one.note] if one.note else told
 
 
 def _at(values: list[float], part: float) -> float:

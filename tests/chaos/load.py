@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.chaos.figures import Figures, account
-from tests.chaos.rig import Rig
-from tests.ground import until
+from tests.chaos.rig import Rig, until
 
 RETRY_AFTER_S = 7
 

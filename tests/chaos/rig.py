@@ -1,6 +1,6 @@
-"""A whole stack in a home of its own, as a subprocess, and the means to hurt it from outside: by pid, signal and hold file.
+"""A whole stack in a home of its own, as a subprocess, and the means to hurt it from outside: pid, signal, hold file.
 
-Nothing of the product is called in this process but what its clients have too: HTTP, SQL, the provider's control surface.
+Nothing of the product is called here but what a client has too: HTTP, SQL, the provider's control surface.
 """
 
 from __future__ import annotations
@@ -14,24 +14,37 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import psycopg
 import redis
 from psycopg.rows import dict_row
-from tests.ground import ROOT, Rehearsal, until
+
+from tests.ground import ROOT, Rehearsal
 
 BOOT_S = 120.0
 TERMINAL = ("done", "failed", "cancelled")
 Row = dict[str, Any]
+T = TypeVar("T")
+
+
+def until(true: Callable[[], T | None], seconds: float, what: str) -> T:
+    """Poll for a fact of other processes; fails with its name. Returns what `true` returned."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = true()
+        if found:
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"{what} did not come true within {seconds:.0f} s")
 
 
 def slack() -> float:
-    """By how much a bound on seconds is widened: the bounds are for a machine that has a core for each runnable task."""
+    """By how much a bound in seconds is widened: bounds are for a machine with a core for each runnable task."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
@@ -122,7 +135,7 @@ class Rig:
 
     def calls(self, turn: str) -> list[Row]:
         found = self.http.get(f"/v1/turns/{turn}/calls").raise_for_status().json()
-        return found["items"] if isinstance(found, dict) else found
+        return list[Row](found["items"])
 
     def cancel(self, turn: str) -> None:
         self.http.post(f"/v1/turns/{turn}/cancel", json={}).raise_for_status()
@@ -151,8 +164,11 @@ class Rig:
         try:
             return until(done, seconds * slack(), f"the end of {len(turns)} turns")
         except AssertionError:
-            print(self.rows("select status, holder, parked_on, attempts, takeovers, step, cancel_requested_at from turns"
-                            " where id = any(%s::uuid[]) and status not in ('done', 'failed', 'cancelled')", list(turns)))
+            open_turns = (
+                "select status, holder, parked_on, attempts, takeovers, step from turns"
+                " where id = any(%s::uuid[]) and status not in ('done', 'failed', 'cancelled')"
+            )
+            print(*self.rows(open_turns, list(turns)), sep="\n")
             raise
 
     # --- what hurts it ------------------------------------------------------------------------------------------------
@@ -199,7 +215,7 @@ class Rig:
         path.with_suffix(".new").replace(path)
         return Pause(point, folder)
 
-    # --- workers --------------------------------------------------------------------------------------------------------
+    # --- workers ------------------------------------------------------------------------------------------------------
 
     def holder(self, turn: str) -> Row | None:
         """The `workers` row of whoever holds the turn."""
@@ -217,6 +233,14 @@ class Rig:
             return heard if len(heard) == len(running) == count else None
 
         return until(ready, seconds * slack(), f"{count} workers")
+
+    def replace_worker(self, pid: int) -> Row:
+        """Kill it; the row of the one that the supervisor starts in its place."""
+        old = set(self.pids("worker"))
+        self.kill(pid)
+        until(lambda: pid not in self.pids("worker"), 20, "the end of the killed worker")
+        found = self.workers_ready(len(old))
+        return next(row for row in found if row["pid"] not in old)
 
     def _worker_logs(self) -> str:
         return "".join(self.log(path.stem) for path in (self.home / "logs").glob("worker*.log"))
@@ -284,7 +308,8 @@ def stack(
 def _await_start(home: Path, process: subprocess.Popen[bytes], output: Path) -> None:
     end = time.monotonic() + BOOT_S
     while not (home / "stack.json").exists():
-        assert process.poll() is None and time.monotonic() < end, output.read_text("utf-8", "replace")[-3000:]
+        if process.poll() is not None or time.monotonic() > end:
+            raise AssertionError(output.read_text("utf-8", "replace")[-3000:])
         time.sleep(0.02)
 
 
@@ -308,8 +333,3 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     for pid in everyone:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-def each(calls: Iterable[Callable[[], object]]) -> None:
-    for call in calls:
-        call()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
+from tests.chaos import load
 from tests.chaos.chain import Chain
 from tests.chaos.figures import account, resume
-from tests.chaos.rig import Rig, slack, stack
+from tests.chaos.rig import Rig, slack
 
 ANSWER = "the scripted answer"
 # Point → (calls lost with the worker, how many of them the provider had seen).
@@ -28,10 +29,8 @@ POINTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def chain() -> Generator[Chain]:
-    with stack(workers=1, concurrency=4) as rig:
-        yield Chain(rig, (*POINTS, "before_tool", "after_tool"))
+ONCE = ("before_tool", "after_tool")
+ORDER = (*POINTS, *ONCE, None)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +49,7 @@ def test_a_turn_whose_only_worker_is_killed_runs_again_within_five_seconds(chain
     rig.wait(inflight=1, session=session)
     before = rig.holder(turn)
     assert before is not None
-    chain.ready = rig.pause_at("claiming")
+    chain.following(ORDER[0])
 
     killed_at = rig.kill(before["pid"])
     resumed = resume(rig, turn, killed_at, before)
@@ -73,7 +72,9 @@ def test_a_worker_killed_at_any_point_costs_at_most_the_call_in_flight(chain: Ch
     seen_before = len(rig.provider.ledger(session))
     lost, seen = POINTS[point]
 
-    turn, figures = chain.kill(f"kill -9 at {point}", point, session, f"die at {point}")
+    turn, figures = chain.kill(
+        f"kill -9 at {point}", point, session, f"die at {point}", following=ORDER[ORDER.index(point) + 1]
+    )
 
     row = rig.one("select * from turns where id = %s", turn)
     calls = rig.rows("select status, refund from calls where turn = %s order by seq", turn)
@@ -88,7 +89,7 @@ def test_a_worker_killed_at_any_point_costs_at_most_the_call_in_flight(chain: Ch
     assert rig.one("select reserved_usd from sessions where id = %s", session)["reserved_usd"] == 0
 
 
-@pytest.mark.parametrize("point", ["before_tool", "after_tool"])
+@pytest.mark.parametrize("point", ONCE)
 def test_a_write_that_was_started_and_lost_is_told_as_unknown_and_never_done_again(
     chain: Chain, point: str, tmp_path: Path
 ) -> None:
@@ -102,7 +103,7 @@ def test_a_write_that_was_started_and_lost_is_told_as_unknown_and_never_done_aga
         before = rig.one("select * from workers where pid = %s and stopped_at is null", pid)
         workspace = Path(rig.one("select workspace from sessions where id = %s", session)["workspace"])
         written = [path.stat().st_ino for path in workspace.glob("once.txt")]
-        chain.after(point)
+        chain.following("after_tool" if point == "before_tool" else None)
         killed_at = rig.kill(pid)
     resumed = resume(rig, turn, killed_at, before)
     figures = account(rig, f"kill -9 at {point} of a run that may happen once", [turn])
@@ -118,3 +119,18 @@ def test_a_write_that_was_started_and_lost_is_told_as_unknown_and_never_done_aga
     assert ["outcome unknown" in body for body in bodies] == [False, True]
     assert rig.turn(turn)["answer"] == ANSWER
     assert figures.clean(), figures
+
+
+def test_where_a_second_worker_lives_the_turn_runs_again_within_three_seconds(pair: Rig) -> None:
+    pair.workers_ready(2)
+    turn = load.stalled(pair)
+    before = pair.holder(turn)
+    assert before is not None
+
+    resumed = resume(pair, turn, pair.kill(before["pid"]), before)
+
+    figures = account(pair, "kill -9 one of two workers, call in flight", [turn])
+    figures.resumes.append(resumed)
+    assert figures.clean(), figures
+    assert [call["status"] for call in pair.calls(turn)] == ["lost", "settled"]
+    assert resumed.claimed < 3 * slack(), resumed

@@ -7,9 +7,9 @@ import time
 
 import psycopg
 import pytest
+
 from tests.chaos import load
-from tests.chaos.rig import Rig, slack
-from tests.ground import until
+from tests.chaos.rig import Rig, slack, until
 
 
 def _lock_holders(rig: Rig) -> list[int]:
@@ -113,7 +113,8 @@ def test_a_frozen_broker_costs_only_its_own_outage(pair: Rig) -> None:
 
     due_turn = until(lambda: load.runs_of(pair, due), 20, "the tick's turn")
     more = [parked, orphan, posted, *due_turn]
-    figures = running.account("broker frozen for 12 s: parked, due, orphaned, posted", takeovers=1 + len(beside), more=more)
+    name = "broker frozen for 12 s: parked, due, orphaned, posted"
+    figures = running.account(name, takeovers=1 + len(beside), more=more)
     assert answered_in < 2 * slack(), answered_in
     assert len(due_turn) == 1
     figures.note = f"POST answered in {answered_in:.2f} s"

@@ -6,10 +6,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.ground import Ground, Rehearsal, ground, until
 
 from shared.errors import StoreUnavailable
 from shared.store.statements import every, liveness
+from tests.ground import Ground, Rehearsal, ground, until
 from workers import loop
 from workers.held import Held
 from workers.hints import Hints
