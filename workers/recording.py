@@ -113,7 +113,7 @@ def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending:
         row = one(connection, statements.CALL_STATUS, {"call": planned.id})
         if row is None or fence is None:
             raise LeaseLost
-        landed = row["status"] != CallStatus.RESERVED
+        landed = row["status"] == outcome.status  # a call that others booked as lost is none of ours
         if fence["fence"] == held.claim.fence:
             return Recorded(False, ended=False) if landed else None
         turn = one(connection, turn_end.LOCK_TURN, {"turn": held.claim.turn})

@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from shared import stream
 from shared.errors import StoreUnavailable
-from shared.store.statements import every, liveness
+from shared.store.statements import every, liveness, one, turn_end
 from tests.ground import Ground, Rehearsal, ground, until
 from workers import loop
 from workers.held import Held
 from workers.hints import Hints
 from workers.ports import Ports
+
+_STANDING = """
+select pid from pg_stat_activity where datname = current_database() and state = 'idle in transaction'
+  and state_change < clock_timestamp() - interval '1 second'
+"""
 
 
 def _orphans(worker: Ground) -> list[str]:
@@ -76,7 +82,33 @@ def test_a_process_that_stood_still_inside_a_transaction_makes_it_again(
         assert [r["status"] for r in worker.rows("select status from calls where turn = %s", turn)] == ["settled"]
 
 
-_STANDING = """
-select pid from pg_stat_activity where datname = current_database() and state = 'idle in transaction'
-  and state_change < clock_timestamp() - interval '1 second'
-"""
+def test_a_late_worker_does_not_take_anothers_end_for_its_own(
+    database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path
+) -> None:
+    """Its call was booked as lost and the turn ended elsewhere: it says nothing to a stream that forgot its fence."""
+    provider.reset()
+    (tmp_path / "pause").mkdir()
+    paused = f"finishing:{tmp_path / 'pause'}"
+    with (
+        ground(database_url, redis_url, provider.url, tmp_path, pause_at=paused) as worker,
+        ground(database_url, redis_url, provider.url, tmp_path) as other,
+    ):
+        session = worker.session()
+        provider.script([{"text": "the late answer"}, {"text": "the answer"}], session=str(session))
+        turn = worker.turn(session, "stand still")
+        looking = threading.Thread(target=worker.look)
+        looking.start()
+        until(lambda: worker.rows(_STANDING) != [], 10, "the pause")
+        until(lambda: worker.rows(_STANDING) == [], 15, "the end of the transaction that stood still")
+        free = {"turn": turn, "session": session, "status": "queued", "error_code": None, "error_text": None}
+        assert other.database.read(lambda c: one(c, turn_end.TAKE_AWAY, free)) is not None
+        other.look()
+        assert other.view(turn)["answer"] == "the answer"
+        other.events(turn)
+        other.ports.publisher._client.delete(stream.key(turn), stream.fence_key(turn))
+
+        (tmp_path / "pause" / "go").touch()
+        looking.join(20)
+
+        assert worker.events(turn) == []
+        assert worker.view(turn)["answer"] == "the answer"
