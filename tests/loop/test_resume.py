@@ -125,3 +125,27 @@ def test_what_the_next_holder_does_with_a_run(status: RunStatus, repeat: Repeat)
         RunStatus.STARTED: "run" if repeat in (Repeat.REPEATABLE, Repeat.KEYED) else "unknown",
     }.get(status, "known")
     assert resuming.next_for(status, repeat) == expected
+
+
+def test_a_turn_that_is_taken_away_for_good_leaves_no_run_open_and_a_session_that_works(
+    worker: Ground, provider: Rehearsal
+) -> None:
+    session = worker.session()
+    provider.script([{"tools": TWELVE}, {"text": "next"}], session=str(session))
+    turn = worker.turn(session, "go")
+    assert _die(worker, Point.BEFORE_TOOL)
+    values = {
+        "turn": turn, "session": session, "status": "failed", "error_code": "worker_lost_repeatedly", "error_text": "x",
+    }  # fmt: skip
+
+    def work(connection: Any) -> None:
+        with connection.transaction():
+            assert one(connection, turn_end.TAKE_AWAY, values) is not None
+
+    worker.database.read(work)
+    found = worker.rows("select distinct status from tool_runs where turn = %s order by 1", turn)
+    assert [r["status"] for r in found] == ["cancelled", "unknown"]
+    following = worker.turn(session, "and now?")
+    worker.look()
+    assert worker.view(following)["answer"] == "next"
+    assert any(e.kind.value == "transcript.repaired" for e in worker.events(following))

@@ -122,8 +122,13 @@ with lost as (
     error_code = %(error_code)s, error_text = %(error_text)s
   from s where turns.id = %(turn)s and turns.status = 'running'
   returning turns.id
+), r as (
+  update tool_runs set finished_at = clock_now(), fence = s.fence,
+    status = case when tool_runs.status = 'started' and repeat <> 'repeatable' then 'unknown' else 'cancelled' end
+  from s, t where %(status)s <> 'queued' and tool_runs.turn = t.id and tool_runs.status in ('asked', 'approved', 'started')
+  returning 1
 )
-select s.fence, (select count(*) from c) as lost_calls from s, t
+select s.fence, (select count(*) from c) as lost_calls, (select count(*) from r) as open_runs from s, t
 """,
     "calls_one_reserved_a_turn",
 )

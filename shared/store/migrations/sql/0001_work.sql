@@ -83,6 +83,7 @@ create table inbox (
   check ((folded_into is null) = (folded_at is null))
 );
 create index inbox_waiting on inbox (session, id) where folded_into is null;
+create index inbox_unread on inbox (created_at) where folded_into is null and kind <> 'input';
 create index inbox_of_turn on inbox (turn);
 
 create table approvals (
