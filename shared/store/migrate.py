@@ -134,8 +134,9 @@ def _newer_text(detail: str) -> str:
 
 def unreachable_text(error: Exception) -> str:
     """A sentence for a connection that failed, with the server's words and no password."""
-    words = str(error).strip().splitlines()
-    first = words[-1] if words else type(error).__name__
+    # Lines that begin with a tab are libpq's hints ("Is the server running…?"): the reason stands before them.
+    words = [line.removeprefix("- ") for line in str(error).splitlines() if line.strip() and not line.startswith("\t")]
+    first = words[-1].strip() if words else type(error).__name__
     mend = "check NIGHTSHIFT_DATABASE_URL and that the server runs"
     if "password" in first or "authentication" in first:
         mend = "check user and password in NIGHTSHIFT_DATABASE_URL"

@@ -62,7 +62,7 @@ join principals p on p.id = i.author
 where i.session = %(session)s and i.folded_into is null and (i.kind <> 'input' or i.turn = %(turn)s)
 order by i.id limit %(limit)s
 """,
-    "inbox_waiting",
+    "inbox_waiting|inbox_unread",
 )
 
 # --- cancel: the first commit wins ----------------------------------------------------------------------------------

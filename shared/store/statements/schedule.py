@@ -93,7 +93,7 @@ where i.folded_into is null and i.kind <> 'input' and i.created_at < clock_now()
   )
 group by i.session order by min(i.id) limit %(limit)s
 """,
-    "inbox_waiting",
+    "inbox_waiting|inbox_unread",
 )
 STILL_IDLE = named(
     "still_idle",
@@ -104,7 +104,7 @@ select 1 as idle where not exists (
     select 1 from inbox i where i.session = %(session)s and i.folded_into is null and i.kind <> 'input')
 """,
     "turns_of_session",
-    "inbox_waiting",
+    "inbox_waiting|inbox_unread",
 )
 FORGET_ANSWERS = named(
     "forget_answers",

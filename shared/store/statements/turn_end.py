@@ -43,7 +43,7 @@ with s as (
 select s.fence, (select count(*) from r) as runs from s, t
 """,
     "turns_pkey",
-    "inbox_waiting",
+    "inbox_waiting|inbox_unread",
 )
 
 PARK = named(
@@ -125,7 +125,8 @@ with lost as (
 ), r as (
   update tool_runs set finished_at = clock_now(), fence = s.fence,
     status = case when tool_runs.status = 'started' and repeat <> 'repeatable' then 'unknown' else 'cancelled' end
-  from s, t where %(status)s <> 'queued' and tool_runs.turn = t.id and tool_runs.status in ('asked', 'approved', 'started')
+  from s, t where %(status)s <> 'queued' and tool_runs.turn = t.id
+    and tool_runs.status in ('asked', 'approved', 'started')
   returning 1
 )
 select s.fence, (select count(*) from c) as lost_calls, (select count(*) from r) as open_runs from s, t
