@@ -59,6 +59,7 @@ def create_app(settings: Settings) -> FastAPI:
             services.database.close()
 
     app = FastAPI(title="Nightshift", version=VERSION, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.state.serving = False
     problems.install(app)
     openapi.install(app)
     for router in ROUTERS:

@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from typing import LiteralString
 
-VISIBLE: LiteralString = """
-(s.owner = %(who)s or s.audience = 'team' or (s.audience = 'people' and exists (
-  select 1 from session_people sp where sp.session = s.id and sp.principal = %(who)s)))
-"""
-"""Of a row `s` of sessions, for the principal `who`."""
+_BEFORE: LiteralString = "(s.owner = "
+_BETWEEN: LiteralString = """ or s.audience = 'team' or (s.audience = 'people' and exists (
+  select 1 from session_people sp where sp.session = s.id and sp.principal = """
+_WHO: LiteralString = "%(who)s"
 
 
-def only(text: LiteralString, tail: LiteralString = "") -> LiteralString:
+def seen_by(who: LiteralString) -> LiteralString:
+    """The condition that a row `s` of sessions is visible to the principal that the expression `who` gives."""
+    return _BEFORE + who + _BETWEEN + who + ")))"
+
+
+VISIBLE = seen_by(_WHO)
+
+
+def only(text: LiteralString, tail: LiteralString = "", who: LiteralString = _WHO) -> LiteralString:
     """A statement that ends in a condition, narrowed to what `who` may see, and what comes behind its conditions."""
-    return text + " and " + VISIBLE + tail
+    return text + " and " + seen_by(who) + tail

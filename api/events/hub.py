@@ -22,7 +22,7 @@ MOST_VIEWERS = 5_000
 POLL_S = 1.0
 NUDGED_POLL_S = 0.25
 LINGER_S = 15.0
-_AT_ONCE = 50
+_AT_ONCE = 5
 log = structlog.get_logger("events")
 
 
@@ -165,7 +165,7 @@ class Hub:
     def _tidy(self) -> None:
         now, clock = asyncio.get_running_loop().time(), time.monotonic()
         for turn, feed in list(self._feeds.items()):
-            for viewer in [one for one in feed.viewers if not one.started and clock - one.joined_at > LINGER_S]:
+            for viewer in [one for one in feed.viewers if not one.look_after(clock)]:
                 self.leave(feed, viewer)  # it hung up before its answer began
             if not feed.viewers and not feed.arriving and now - feed.idle_since > LINGER_S:
                 del self._feeds[turn]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
+import time
 from collections.abc import AsyncGenerator
 from uuid import UUID
 
@@ -16,9 +16,6 @@ from api.events.feed import Feed
 from api.events.hub import Hub
 from api.events.truth import Seen
 from api.events.viewer import Viewer
-
-HEARTBEAT_S = 15.0
-STUCK_S = 30.0
 
 
 async def answer(hub: Hub, turn: UUID, digest: bytes, last_id: str | None, seen: Seen) -> Response:
@@ -45,17 +42,19 @@ class _EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
         viewer = self._viewer
-        viewer.started = True
+        viewer.task = asyncio.current_task()
         listening = asyncio.create_task(_listen(receive, viewer))
         try:
             headers = [pair for pair in self.raw_headers if pair[0] != b"content-length"]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             async for chunk in self._chunks:
-                async with asyncio.timeout(STUCK_S):
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                viewer.writing_since = viewer.touched_at = time.monotonic()
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                viewer.writing_since = None
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except TimeoutError:
-            pass  # it takes nothing: the server closes a connection whose answer did not end
+        except asyncio.CancelledError:
+            if not viewer.stuck:  # else it took nothing: the server closes a connection whose answer did not end
+                raise
         finally:
             listening.cancel()
             self._hub.leave(self._feed, viewer)
@@ -77,10 +76,15 @@ async def _chunks(viewer: Viewer, feed: Feed, first: bytes, place: int) -> Async
         if place < feed.log.base:
             yield frames.TOO_SLOW
             return
+        viewer.more.clear()
         data, place = feed.log.read(place)
         if data:
             yield data
         elif feed.over:
             return
-        elif not await viewer.wait(HEARTBEAT_S * random.uniform(0.8, 1.0)):
+        elif viewer.heartbeat_due:
             yield frames.HEARTBEAT
+        else:
+            await viewer.more.wait()
+            continue
+        viewer.heartbeat_due = False

@@ -20,7 +20,7 @@ from shared.stream import Event
 
 BLOCK_MS = 1000
 CHUNK = 1000
-_LEAST_PAUSE_S, _MOST_PAUSE_S = 0.005, 0.25
+_LEAST_PAUSE_S, _MOST_PAUSE_S, _PAUSE_A_VIEWER_S = 0.005, 0.25, 0.0002
 _WAKE_TRIES = 20
 log = structlog.get_logger("events")
 Entries = list[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]]
@@ -45,7 +45,11 @@ class Source:
 
     @staticmethod
     def _connect(url: str, *, timeout_s: float) -> aioredis.Redis:
-        return aioredis.from_url(url, max_connections=4, socket_timeout=timeout_s, socket_connect_timeout=1.0)
+        """A bounded pool that lets a crowd wait for its connections, instead of refusing it."""
+        pool = aioredis.BlockingConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType] - redis-py
+            url, max_connections=4, timeout=2, socket_timeout=timeout_s, socket_connect_timeout=1.0
+        )
+        return aioredis.Redis(connection_pool=pool)
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run())
@@ -127,7 +131,7 @@ class Source:
             if key in self._positions:
                 self._positions[key] = position
         # Reads are gathered while writing to all viewers takes longer than the next read would.
-        await asyncio.sleep(min(_MOST_PAUSE_S, max(_LEAST_PAUSE_S, self._viewers() * 0.0001)))
+        await asyncio.sleep(min(_MOST_PAUSE_S, max(_LEAST_PAUSE_S, self._viewers() * _PAUSE_A_VIEWER_S)))
 
     @staticmethod
     async def _read(client: aioredis.Redis, positions: dict[bytes, bytes], block_ms: int | None) -> Entries:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from api.events.timeline import Committed
 from api.reads import turns
 from api.visible import only
 from api.wire.shown import Turn
+from shared.errors import StoreUnavailable
 from shared.values import TurnStatus
 
 TURN: LiteralString = turns.SHOWN + " where t.id = %(turn)s"
@@ -28,10 +30,15 @@ where t.digest = any(%(digests)s) and t.revoked_at is null and p.disabled_at is 
 """
 SEEN = only(
     """
-select t.status, t.fence, array(select m.step from messages m where m.turn = t.id and m.role = 'assistant') as steps
-from turns t join sessions s on s.id = t.session where t.id = %(turn)s
-"""
+select t.id, x.who, t.status, t.fence,
+  array(select m.step from messages m where m.turn = t.id and m.role = 'assistant') as steps
+from unnest(%(turns)s::uuid[], %(whos)s::uuid[]) as x(turn, who)
+join turns t on t.id = x.turn join sessions s on s.id = t.session
+where true
+""",
+    who="x.who",
 )
+MOST_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +64,35 @@ class Truth:
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
+        self._arriving: dict[tuple[UUID, UUID], asyncio.Future[Seen | None]] = {}
+        self._answering: asyncio.Task[None] | None = None
 
     async def seen(self, turn: UUID, who: UUID) -> Seen | None:
-        """The turn, or None where there is none that this principal may see."""
-        rows = await self._asking.rows(SEEN, {"turn": turn, "who": who})
-        if not rows:
-            return None
-        return Seen(TurnStatus(rows[0]["status"]), rows[0]["fence"], frozenset(rows[0]["steps"]))
+        """The turn, or None where there is none that this principal may see. A crowd that arrives shares reads."""
+        found = self._arriving.get((turn, who))
+        if found is None:
+            found = self._arriving[turn, who] = asyncio.get_running_loop().create_future()
+            if self._answering is None or self._answering.done():
+                self._answering = asyncio.create_task(self._answer())
+        return await asyncio.shield(found)
+
+    async def _answer(self) -> None:
+        while self._arriving:
+            some = dict(list(self._arriving.items())[:MOST_AT_ONCE])
+            for pair in some:
+                del self._arriving[pair]
+            try:
+                rows = await self._asking.rows(SEEN, {"turns": [t for t, _ in some], "whos": [w for _, w in some]})
+            except StoreUnavailable as error:
+                for future in some.values():
+                    future.set_exception(error)
+                continue
+            known = {(row["id"], row["who"]): row for row in rows}
+            for pair, future in some.items():
+                row = known.get(pair)
+                future.set_result(
+                    None if row is None else Seen(TurnStatus(row["status"]), row["fence"], frozenset(row["steps"]))
+                )
 
     async def turn(self, turn: UUID) -> Turn | None:
         rows = await self._asking.rows(TURN, {"turn": turn})

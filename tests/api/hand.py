@@ -123,5 +123,11 @@ class Hand:
             turn, EventKind.TURN_FINISHED, status="done", answer=answer, error=None, step=self._step[UUID(turn)]
         )
 
+    def hints(self) -> Any:
+        """What is told to running workers from now on."""
+        hints = cast(Any, self.redis).pubsub()
+        hints.subscribe(stream.HINTS)
+        return hints
+
     def flush(self) -> None:
         cast(Any, self.redis).flushall()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import threading
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from api.app import create_app
-from api.server import build, serve
+from api.server import build, listen, serve
 from shared.settings import Settings
 from shared.store import principals
 from shared.values import PrincipalKind, Role
@@ -83,7 +82,7 @@ def serving(settings: Settings) -> Generator[Api]:
     """An API on a free port for the length of a `with`."""
     app = create_app(settings)
     server = build(app)
-    listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    listening = listen("127.0.0.1", 0)
     ready = threading.Event()
     url: list[str] = []
 

@@ -34,13 +34,14 @@ def _call(
     )
     usage: tuple[Any, ...] = (None,) * 5 if status == "reserved" else (10, 20, 30, 4, 5)
     api.execute(
-        "insert into calls (id, turn, session, step, purpose, status, provider, model, last_message, last_edit, prefix,"
-        " params, marks, block_count, digest, estimate, max_tokens, reserved_usd, input_tokens, output_tokens,"
+        "insert into calls (id, turn, session, step, purpose, status, provider, model, last_message, last_edit,"
+        " prefix, params, marks, block_count, digest, estimate, max_tokens, reserved_usd, input_tokens, output_tokens,"
         " cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, cost_usd, holder, fence, ended_at)"
-        " select %s, t.id, t.session, %s, %s, %s, 'anthropic', 'claude-sonnet-5-5', 0, 0, 'p', '', '[]', 1, %s, 100, 10,"
-        " 0.5, %s, %s, %s, %s, %s, %s, %s, t.fence, case when %s = 'reserved' then null else clock_now() end"
+        " select %s, t.id, t.session, %s, %s, %s, 'anthropic', 'claude-sonnet-5-5', 0, 0, 'p', '', '[]', 1, %s, 100,"
+        " 10, 0.5, %s, %s, %s, %s, %s, %s, %s, t.fence, case when %s = 'reserved' then null else clock_now() end"
         " from turns t where t.id = %s",
-        id_, step, purpose, status, digest, *usage, None if cost is None else Decimal(cost), uuid4(), status, UUID(turn),
+        id_, step, purpose, status, digest, *usage, None if cost is None else Decimal(cost), uuid4(), status,
+        UUID(turn),
     )  # fmt: skip
     return str(id_)
 

@@ -10,7 +10,6 @@ from uuid import UUID
 
 import pytest
 
-from shared.stream import HINTS
 from tests.api.hand import Hand
 from tests.api.serving import Api, Person
 
@@ -116,8 +115,7 @@ def test_a_session_takes_only_so_many_queued_turns(api: Api, anna: Person) -> No
 def test_steering_is_an_inbox_row_and_a_hint(api: Api, anna: Person, hand: Hand) -> None:
     turn = anna.turn(anna.session())
     hand.claim(turn)
-    hints = hand.redis.pubsub()
-    hints.subscribe(HINTS)
+    hints = hand.hints()
     answer = anna.post(f"/v1/turns/{turn}/steer", {"input": "the other way"})
     assert answer.status_code == 202
     assert answer.json()["turn"]["id"] == turn
@@ -138,8 +136,7 @@ def _hint(hints: Any) -> str:
 def test_a_running_turn_is_asked_to_end_and_its_worker_hears_of_it(anna: Person, hand: Hand) -> None:
     turn = anna.turn(anna.session())
     hand.claim(turn)
-    hints = hand.redis.pubsub()
-    hints.subscribe(HINTS)
+    hints = hand.hints()
     answer = anna.post(f"/v1/turns/{turn}/cancel")
     assert answer.status_code == 202
     assert answer.json()["turn"]["status"] == "running"

@@ -20,7 +20,7 @@ WRITES = ("sessions/{s}/turns", "turns/{t}/steer", "turns/{t}/cancel")
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Basic YTpi", "Bearer ns_wrong", "Bearer \xff\xfe"])
 def test_without_a_good_token_nothing_is_served(api: Api, header: str | None) -> None:
-    headers = {} if header is None else {"authorization": header.encode("latin-1")}
+    headers = [] if header is None else [(b"authorization", header.encode("latin-1"))]
     for path in ("/v1/sessions", "/v1/jobs", "/v1/ledger", "/v1/approvals", f"/v1/turns/{UNKNOWN}/events"):
         answer = httpx.get(api.url + path, headers=headers)
         assert answer.status_code == 401, path

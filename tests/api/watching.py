@@ -63,7 +63,7 @@ def parse(lines: Any) -> Generator[dict[str, Any]]:
 @contextmanager
 def watching(person: Person, turn: str, last_id: str | None = None) -> Generator[Generator[dict[str, Any]]]:
     """The events of a turn, from `last_id` on."""
-    headers = {"last-event-id": last_id.encode()} if last_id is not None else {}
+    headers = [] if last_id is None else [(b"last-event-id", last_id.encode())]
     timeout = httpx.Timeout(20, read=20)
     with person.http.stream("GET", f"/v1/turns/{turn}/events", headers=headers, timeout=timeout) as answer:
         assert answer.status_code == 200, answer.read()
