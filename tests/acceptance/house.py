@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 from tests.chaos import rig
-from tests.chaos.rig import Rig, family, slack
+from tests.chaos.rig import Rig, slack
 from tests.ground import ROOT, Rehearsal, until
 
 ROOMS = ("api", "deploy", "scheduler", "shared", "workers")
@@ -98,17 +98,14 @@ def run_job(stack: Rig, name: str, prompt: str, *, seconds: float = 60.0, **more
 def run_ended(stack: Rig, job: str, run: str, seconds: float = 60.0) -> Row:
     """The run as the API shows it once it and all its deliveries have ended."""
 
-    def over() -> Row | None:
+    def over() -> list[Row]:
         rows = stack.http.get(f"/v1/jobs/{job}/runs").raise_for_status().json()["items"]
         (row,) = [row for row in rows if row["id"] == run]
-        time.sleep(0.05)
-        open_ = [one for one in row["deliveries"] if one["status"] not in ("done", "failed")]
-        waiting = row["status"] == "done" and not row["deliveries"]
-        return (
-            row if row["status"] in ("done", "failed", "cancelled", "skipped") and not open_ and not waiting else None
-        )
+        told = row["status"] != "done" or row["deliveries"]
+        ended = row["status"] in ("done", "failed", "cancelled", "skipped") and told
+        return [row] if ended and all(one["status"] in ("done", "failed") for one in row["deliveries"]) else []
 
-    return until(over, seconds * slack(), f"the end of run {run}")
+    return until(over, seconds * slack(), f"the end of run {run}")[0]
 
 
 def capture(provider: Rehearsal, folder: Path) -> Path:
@@ -118,22 +115,11 @@ def capture(provider: Rehearsal, folder: Path) -> Path:
     return folder
 
 
+def forget_scripts(stack: Rig) -> None:
+    """Scripts of one module are not to answer the next one's turns. Calls and their numbers stay."""
+    httpx.delete(f"{stack.provider.url}/rehearsal/script", timeout=10).raise_for_status()
+
+
 def bodies(folder: Path, session: str) -> list[bytes]:
     """The captured bodies of a session, in the order in which they came."""
     return [path.read_bytes() for path in sorted(folder.glob(f"[0-9]*-{session}.json"))]
-
-
-__all__ = [
-    "Fleet",
-    "Rig",
-    "Row",
-    "bodies",
-    "capture",
-    "client",
-    "copy_tree",
-    "family",
-    "run_ended",
-    "run_job",
-    "slack",
-    "up",
-]

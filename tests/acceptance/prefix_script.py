@@ -77,7 +77,7 @@ def marks(request: dict[str, Any]) -> int:
 
 
 def judge(bodies: list[tuple[int, str, bytes]], calls: dict[int, dict[str, Any]], minimum: int) -> dict[str, Any]:
-    """Faults and counts over (index, session, body) in the order in which they came, `calls` by index from the ledger."""
+    """Faults and counts over (index, session, body), in the order in which they came; `calls`: the ledger by index."""
     faults: list[str] = []
     last: dict[str, tuple[int, dict[str, Any], list[tuple[str, str]]]] = {}
     wrote: dict[str, tuple[int, int]] = {}
@@ -155,9 +155,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("captures", nargs="+", type=Path)
     parser.add_argument("--ledger", type=Path, required=True, help="the answer of GET /rehearsal/ledger")
     parser.add_argument("--minimum", type=int, default=512, help="tokens below which the model caches nothing")
+    parser.add_argument("--session", help="judge this one alone")
     asked = parser.parse_args(argv)
+    bodies = [one for one in captured(asked.captures) if asked.session in (None, one[1])]
     rows = json.loads(asked.ledger.read_text("utf-8"))["calls"]
-    verdict = judge(captured(asked.captures), {row["index"]: row for row in rows}, asked.minimum)
+    verdict = judge(bodies, {row["index"]: row for row in rows}, asked.minimum)
     print(json.dumps(verdict, indent=1))
     return 1 if verdict["faults"] else 0
 
