@@ -33,10 +33,6 @@ values (%(principal)s, %(key)s, %(route)s, %(hash)s, %(status)s, %(answer)s)
 on conflict (principal, key) do update set route = excluded.route, body_hash = excluded.body_hash,
   status = excluded.status, answer = excluded.answer, created_at = clock_now()
 """
-FORGET = """
-delete from idempotency where ctid = any(array(
-  select ctid from idempotency where created_at < clock_now() - interval '24 hours' order by created_at limit 20))
-"""
 _OWN = "own:"
 After = Callable[[], object]
 
@@ -80,11 +76,6 @@ def perform(services: Services, written: Written, effect: Callable[[Connection],
     if answer.after is not None:
         answer.after()
     return answer
-
-
-def forget_old(connection: Connection) -> None:
-    """Delete a few answers that are older than a day."""
-    connection.execute(FORGET)
 
 
 def _hold(connection: Connection, lock: str, *, wait: bool) -> None:
