@@ -17,9 +17,13 @@ from workers.ports import Ports
 from workers.providers import failures, prices, replies, wire
 from workers.providers.failures import Recovery
 from workers.providers.faults import CallCut, CallFailed
+from workers.providers.models import limits
 from workers.providers.replies import Partial, Reasoning, Reply, Text, ToolCall, Usage
 from workers.recording import Outcome, Run
 from workers.reserving import Planned
+
+_FAR_OFF = 8
+"""The estimate counts too much on purpose; a bill of so many times as much is no bill for this request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +114,19 @@ def content_of(reply: Reply) -> tuple[str | None, str | None]:
     return blocks.join(kept), blocks.reasoning(sealed) if sealed else None
 
 
+def believed(held: Held, planned: Planned, usage: Usage | None) -> Usage | None:
+    """The usage, unless it is more than this call can have been: one such figure, taken for true, booked hundreds of
+    dollars and left its session without room for another call for ever."""
+    known = limits(held.claim.model)
+    most_read = known.window if known.known else _FAR_OFF * planned.estimate + 20_000
+    most_written = known.max_output if known.known else 1_000_000
+    return usage if usage is None or (usage.prompt <= most_read and usage.output <= most_written) else None
+
+
 def bill(held: Held, planned: Planned, usage: Usage | None, now: datetime | None = None) -> Outcome:
-    """A settled call's money. Usage that is missing is unknown, and its reservation is what the caps are charged."""
+    """A settled call's money. Usage that is missing, or that cannot be, is unknown, and its reservation is what the
+    caps are charged."""
+    usage = believed(held, planned, usage)
     cost = prices.price(held.claim.model, usage, now or datetime.now(UTC))
     return Outcome(
         CallStatus.SETTLED,

@@ -1,1 +1,1 @@
-"""Hostile models, providers, folders and people: each test is an attack that once succeeded, or that would cost most."""
+"""Hostile models, providers, folders and people: each test is an attack that once succeeded, or would cost most."""

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from api import bodies
+from api.bodies import parse
 from api.wire.asked import SessionAsked, TurnAsked
 from shared.errors import Refused
 
@@ -22,15 +22,15 @@ from shared.errors import Refused
 def test_a_body_of_millions_of_values_is_refused_before_they_are_made(raw: bytes) -> None:
     began = time.thread_time()
     with pytest.raises(Refused) as refused:
-        bodies.parse(raw, TurnAsked)
+        parse(raw, TurnAsked)
     assert (refused.value.code, refused.value.status) == ("body_invalid", 422)
     assert time.thread_time() - began < 1.0
 
 
 def test_a_text_may_hold_as_many_commas_and_brackets_as_it_likes() -> None:
     text = r"a,[{\",\\" * 300_000
-    found = bodies.parse(b'{"input":"' + text.encode() + b'"}', TurnAsked)
+    found = parse(b'{"input":"' + text.encode() + b'"}', TurnAsked)
     assert found.input == text.replace(r"\"", '"').replace("\\\\", "\\")
     blocks = b",".join(b'{"type":"text","text":"%d"}' % n for n in range(1000))
-    assert len(bodies.parse(b'{"input":[' + blocks + b"]}", TurnAsked).input) == 1000
-    assert bodies.parse(b" ", SessionAsked).title == ""
+    assert len(parse(b'{"input":[' + blocks + b"]}", TurnAsked).input) == 1000
+    assert parse(b" ", SessionAsked).title == ""

@@ -6,12 +6,13 @@ stream whose order is wrong cannot be told from one that lost a part.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from shared.request import canonical
-from shared.text import clean_text
+from shared.text import bounded, clean_text
 from workers.providers import usage as usage_of
 from workers.providers.arguments import checked_call
 from workers.providers.pieces import Pieces
@@ -34,6 +35,7 @@ from workers.providers.replies import (
 CHARS_LIMIT = 4_000_000
 """Characters of a reply: eight times what 128,000 tokens of output can be."""
 EVENTS_LIMIT = 500_000
+_WORD_LIMIT = 200
 
 
 class BadStream(Exception):
@@ -120,8 +122,10 @@ class Assembly:
                         content.append(Text(block.text))
                 case "tool_use":
                     content.append(checked_call(block.head, block.text, taken=taken, seed=f"{seed}.{nth}"))
-                case _:
+                case _ if _may_go_back(block):
                     content.append(_reasoning(block))
+                case _:
+                    self.notes.append("reasoning_left_out")
         return tuple(content)
 
     def _begin(self, event: dict[str, Any]) -> None:
@@ -189,10 +193,10 @@ class Assembly:
             raise BadStream("message_delta before message_start")
         delta = _object(event, "delta")
         reason = delta.get("stop_reason")
-        self.stop_reason = str(reason) if reason is not None else self.stop_reason
+        self.stop_reason = _word(reason) if reason is not None else self.stop_reason
         details = delta.get("stop_details")
         if isinstance(details, dict):
-            self.refusal = str(cast("dict[str, Any]", details).get("category") or "") or self.refusal
+            self.refusal = _word(cast("dict[str, Any]", details).get("category") or "") or self.refusal
         told: object = event.get("usage")
         if isinstance(told, dict) and cast("dict[str, Any]", told).get("output_tokens") is not None:
             self.output_told = True
@@ -249,6 +253,23 @@ class Assembly:
         if self.first_token_ms is None:
             self.first_token_ms = self.since_ms()
             self.sink(FirstToken(self.first_token_ms))
+
+
+def _word(told: object) -> str:
+    """A provider's own word, fit to be stored: one NUL in it lost a whole answer that had been paid for."""
+    return bounded(clean_text(str(told)), _WORD_LIMIT)
+
+
+def _may_go_back(block: Block) -> bool:
+    """Whether a provider takes this reasoning back. It refuses what is unsigned, and lone surrogates anywhere: either
+    one, once stored, would have every later request of the session refused."""
+    if block.kind == "thinking" and not block.signature:
+        return False
+    try:
+        json.dumps([block.head, block.text, block.signature], ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _reasoning(block: Block) -> Reasoning:
