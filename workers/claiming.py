@@ -37,7 +37,7 @@ def _claim(connection: Connection, ports: Ports, classes: Sequence[TurnClass], n
     with connection.transaction():
         run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
         limits = {"classes": list(classes), "principal_limit": ports.settings.principal_limit}
-        picked = one(connection, admission.CLAIM_PICK, limits)
+        picked = admission.pick(connection, limits)
         if picked is None:
             return None
         ports.pauses.at(Point.CLAIMING)

@@ -32,9 +32,9 @@ with people as (
   from people p, generate_series(1, %(sessions)s) returning id, owner
 )
 insert into turns (id, session, status, class, requested_by, admit_key, max_steps, deadline_s)
-select gen_random_uuid(), m.id, 'queued', (array['interactive', 'child', 'job'])[1 + n %% 3], m.owner,
-  clock_now() + n %% 3 * interval '60 seconds' + random() * interval '1 hour', 90, 7200
-from made m, generate_series(1, %(turns)s) n
+select gen_random_uuid(), m.id, 'queued', (array['interactive', 'child', 'job'])[1 + m.place %% 3], m.owner,
+  clock_now() + m.place %% 3 * interval '60 seconds' + (n + random()) * interval '1 second', 90, 7200
+from (select id, owner, row_number() over () as place from made) m, generate_series(1, %(turns)s) n order by n
 """
 
 

@@ -22,7 +22,7 @@ def claim(
 ) -> dict[str, Any] | None:
     with connection.transaction():
         one(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
-        picked = one(connection, admission.CLAIM_PICK, {"classes": classes or EVERY, "principal_limit": limit})
+        picked = admission.pick(connection, {"classes": classes or EVERY, "principal_limit": limit})
         if picked is None:
             return None
         values = {"session": picked["session"], "turn": picked["id"], "holder": new_boot(), "claim": new_boot()}

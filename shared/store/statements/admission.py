@@ -5,7 +5,13 @@ Lock order: the advisory lock, the session row (skipped when locked), the turn r
 
 from __future__ import annotations
 
-from shared.store.statements import named
+from collections.abc import Mapping
+from typing import Any
+
+from psycopg.rows import DictRow
+
+from shared.store.pool import Connection
+from shared.store.statements import named, one
 
 CLAIM_LOCK = 7_231_001
 
@@ -15,9 +21,7 @@ CLAIM_LOCK_TAKE = named("claim_lock_take", "select pg_advisory_xact_lock(%(key)s
 # A loose index scan over principals with a lateral top-n each (hot-path.md: 2.4 ms at 100,000 queued). Of a session
 # only the first queued turn is considered, and none while one of it runs or is parked. A person's own running turns
 # push the next ones back, so that nobody's flood starves another.
-CLAIM_PICK = named(
-    "claim_pick",
-    """
+_CANDIDATES = """
 with recursive waiting(principal) as (
   (select requested_by from turns where status = 'queued' order by requested_by limit 1)
   union all
@@ -35,17 +39,27 @@ with recursive waiting(principal) as (
     where t.status = 'queued' and t.requested_by = w.principal and t.class = any(%(classes)s::text[])
       and not exists (select 1 from turns r where r.session = t.session and r.status in ('running', 'parked'))
       and not exists (select 1 from turns e where e.session = t.session and e.status = 'queued' and e.seq < t.seq)
-    order by t.admit_key, t.id limit 8
+    order by t.admit_key, t.id"""
+_BEST = """
   ) c
   where w.principal is not null and coalesce(b.held, 0) < %(principal_limit)s
 )
 select c.id, c.session from candidates c join sessions s on s.id = c.session
 order by c.rank, c.seq limit 1
 for no key update of s skip locked
-""",
-    "turns_admission",
-    "turns_one_holder",
-)
+"""
+_USES = ("turns_admission", "turns_one_holder")
+
+# The first of each principal is all that an order among them needs.
+CLAIM_PICK = named("claim_pick", _CANDIDATES + " limit 1" + _BEST, *_USES)
+# Where that finds nothing, the session of each first one may be locked at this moment (someone is writing to it).
+CLAIM_PICK_DEEP = named("claim_pick_deep", _CANDIDATES + " limit 8" + _BEST, *_USES)
+
+
+def pick(connection: Connection, limits: Mapping[str, Any]) -> DictRow | None:
+    """The turn to claim next, its session's row locked; None where nothing may run. Under the claim lock."""
+    return one(connection, CLAIM_PICK, limits) or one(connection, CLAIM_PICK_DEEP, limits)
+
 
 CLAIM = named(
     "claim",
