@@ -13,6 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from api.app import create_app
+from api.heads import BoundedHead
 from shared import logs
 from shared import settings as settings_module
 from shared.errors import SchemaMismatch, SettingsError
@@ -86,7 +87,7 @@ def listen(host: str, port: int) -> socket.socket:
 def build(app: FastAPI) -> uvicorn.Server:
     config = uvicorn.Config(
         app, lifespan="on", access_log=False, log_config=None, timeout_graceful_shutdown=GRACE_S, backlog=BACKLOG,
-        timeout_keep_alive=30, server_header=False, ws="none",
+        timeout_keep_alive=30, server_header=False, ws="none", http=BoundedHead,
     )  # fmt: skip
     return uvicorn.Server(config)
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import socket
 import time
+from collections.abc import Generator
 
 import pytest
 
 from api.bodies import parse
 from api.wire.asked import SessionAsked, TurnAsked
+from deploy.local.servers import Servers
 from shared.errors import Refused
+from tests.api.conftest import fresh_database
+from tests.api.serving import Api, serving, settings_for
+
+
+@pytest.fixture(scope="module")
+def api(servers: Servers, template: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[Api]:
+    home = tmp_path_factory.mktemp("home")
+    with fresh_database(servers, template) as url, serving(settings_for(url, servers.valkey.url, home)) as running:
+        yield running
 
 
 @pytest.mark.parametrize(
@@ -34,3 +46,51 @@ def test_a_text_may_hold_as_many_commas_and_brackets_as_it_likes() -> None:
     blocks = b",".join(b'{"type":"text","text":"%d"}' % n for n in range(1000))
     assert len(parse(b'{"input":[' + blocks + b"]}", TurnAsked).input) == 1000
     assert parse(b" ", SessionAsked).title == ""
+
+
+def _told(api: Api, first: bytes, again: bytes, most: int) -> tuple[int, bytes]:
+    """How much an API without a token takes in of a head that never ends, and what it says to that."""
+    host, port = api.url.removeprefix("http://").split(":")
+    sent = 0
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(first)
+        try:
+            while sent < most:
+                connection.sendall(again)
+                sent += len(again)
+            return sent, connection.recv(400)
+        except ConnectionError:
+            return sent, b""
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        pytest.param(b"GET /healthz?", b"a=b&" * 10_000, id="an address"),
+        pytest.param(b"GET /healthz HTTP/1.1\r\nhost: x\r\na: ", b"a" * 40_000, id="one header"),
+        pytest.param(b"GET /healthz HTTP/1.1\r\nhost: x\r\n", b"a: b\r\n" * 7_000, id="many headers"),
+    ],
+)
+def test_a_head_without_an_end_is_cut_off(api: Api, first: bytes, again: bytes) -> None:
+    sent, _ = _told(api, first, again, 32_000_000)
+    assert sent < 16_000_000  # what the sockets on both sides hold, not what we keep
+    _, answer = _told(api, first, again, 120_000)
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert b"head_too_large" in answer
+
+
+def test_a_client_that_sends_no_whole_head_is_sent_away(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.heads.HEAD_S", 0.2)
+    host, port = api.url.removeprefix("http://").split(":")
+    for begun in (b"", b"GET /healthz HTTP/1.1\r\n", b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET /he"):
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.sendall(begun)
+            while connection.recv(4096):
+                pass
+
+
+def test_a_large_body_behind_a_small_head_is_no_large_head(api: Api) -> None:
+    anna = api.person("anna")
+    with anna.http as http:
+        for _ in range(2):
+            assert http.post("/v1/sessions", content=b'{"title":"x"}' + b" " * 1_000_000).status_code == 201
