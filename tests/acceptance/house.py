@@ -123,3 +123,12 @@ def forget_scripts(stack: Rig) -> None:
 def bodies(folder: Path, session: str) -> list[bytes]:
     """The captured bodies of a session, in the order in which they came."""
     return [path.read_bytes() for path in sorted(folder.glob(f"[0-9]*-{session}.json"))]
+
+
+def refused(answer: httpx.Response, status: int, code: str) -> str:
+    """The sentence of a refusal; it is a problem with that status and code."""
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    problem = answer.json()
+    assert (answer.status_code, problem["status"], problem["code"]) == (status, status, code), problem
+    assert problem["detail"][-1] not in ":,"
+    return problem["detail"]

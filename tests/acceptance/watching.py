@@ -61,13 +61,21 @@ def events(http: httpx.Client, turn: str, last_id: str | None) -> Generator[tupl
             return
         assert answer.status_code == 200, answer.read()
         fields: dict[str, str] = {}
-        for line in answer.iter_lines():
+        for line in _lines(answer):
             if not line and "data" in fields:
                 yield fields["id"], fields["event"], json.loads(fields["data"])
                 fields = {}
             elif line and not line.startswith(":"):
                 name, _, value = line.partition(": ")
                 fields[name] = value
+
+
+def _lines(answer: httpx.Response) -> Generator[str]:
+    """By LF alone: `iter_lines` also breaks at U+2028, which may stand in the data."""
+    rest = b""
+    for chunk in answer.iter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from (line.decode("utf-8") for line in lines)
 
 
 def watch(http: httpx.Client, turn: str, chance: random.Random) -> Watched:

@@ -136,12 +136,15 @@ def _search_text(state: _Search, source: Iterator[bytes], parts: tuple[str, ...]
 
 def _matches(state: _Search, source: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
     """Number and text of each line that matches, block by block of whole lines."""
-    number = 1
+    number, last = 1, 0
     for block in _blocks(source):
         state.bytes_read += len(block)
         if state.done():
             return
-        yield from _in_block(state, block, number)
+        for found, line in _in_block(state, block, number):
+            if found > last:  # a line that comes in pieces is one match
+                yield found, line
+            last = found
         number += block.count(b"\n")
 
 
