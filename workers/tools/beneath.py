@@ -12,12 +12,17 @@ import os
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from workers.tools.context import ToolRefused
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a FIFO swapped in after the check would else hold the thread for ever.
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+HOME_MARK = "admin-token.secret"
+"""In every home that `deploy.local` makes, from its first start on."""
+_PROCESSES = Path("/proc").stat().st_dev if Path("/proc").is_mount() else None
 
 
 @contextmanager
@@ -32,9 +37,19 @@ def folder(root: int, parts: Sequence[str], under: str = "") -> Generator[int]:
                 raise refusal(fd, parts[: index + 1], error, under) from error
             os.close(fd)
             fd = inner
+            must_be_open(fd, under + "/".join(parts[: index + 1]))
         yield fd
     finally:
         os.close(fd)
+
+
+def must_be_open(fd: int, shown: str) -> None:
+    """Raises `ToolRefused` where the folder is a stack's home, whatever it is called, or lists this host's processes.
+
+    Both hold keys and passwords, and an attached folder may well have one somewhere in it.
+    """
+    if os.fstat(fd).st_dev == _PROCESSES or kind_in(fd, HOME_MARK) != "missing":
+        raise ToolRefused(f"{shown} holds the state of this service or its host and is not open to tools")
 
 
 @contextmanager

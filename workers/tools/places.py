@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from workers.tools import beneath
 from workers.tools.context import ToolContext, ToolRefused
 
 INPUT = "input"
@@ -61,6 +62,8 @@ def open_root(context: ToolContext, place: Place) -> Generator[int]:
     root = context.attached if place.attached else context.workspace
     fd = _open_root(root, "the attached folder" if place.attached else "the workspace")
     try:
+        if place.attached:
+            beneath.must_be_open(fd, INPUT)
         yield fd
     finally:
         os.close(fd)
