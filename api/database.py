@@ -14,8 +14,8 @@ import psycopg
 import structlog
 from psycopg_pool import PoolClosed, PoolTimeout
 
+from api.watchdog import Watchdog
 from shared.errors import StoreUnavailable
-from shared.store.deadline import within
 from shared.store.pool import Connection, open_pool, retries
 
 T = TypeVar("T")
@@ -37,10 +37,12 @@ class Database:
 
     def __init__(self, url: str, *, size: int = POOL, wait_s: float = WAIT_S, answer_s: float = ANSWER_S) -> None:
         self._pool = open_pool(url, size=size, wait_s=wait_s, name="nightshift-api")
+        self._watchdog = Watchdog()
         self._wait_s = wait_s
         self._answer_s = answer_s
 
     def close(self) -> None:
+        self._watchdog.close()
         self._pool.close(timeout=1)
 
     def run(self, work: Callable[[Connection, bool], T]) -> T:
@@ -49,7 +51,7 @@ class Database:
         doubt = False
         for attempt in range(_TRIES):
             try:
-                with self._pool.connection() as connection, within(connection, self._answer_s):
+                with self._pool.connection() as connection, self._watchdog.within(connection, self._answer_s):
                     return work(connection, doubt)
             except PoolTimeout as error:
                 raise self._unavailable() from error

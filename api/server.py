@@ -21,7 +21,7 @@ from shared.settings import Settings
 from shared.store import migrate
 
 BACKLOG = 2048
-GRACE_S = 4
+GRACE_S = 3
 WRONG_SETTINGS, FAILED = 78, 1
 
 
