@@ -46,6 +46,7 @@ def stack() -> dict[str, Any] | None:
 def find() -> Target:
     """Where to send requests. Raises Stop with the mend where nothing says so."""
     url, token = _from_settings()
+    _must_be_ours(token)
     if url and not token:
         raise Stop("token_missing", "NIGHTSHIFT_URL is set without NIGHTSHIFT_TOKEN: set both", Exit.WRONG_USE)
     if url:
@@ -64,6 +65,27 @@ def find() -> Target:
         str(home() / "stack.json"),
         is_rehearsal=bool(local.get("rehearsal")),
     )
+
+
+def _must_be_ours(token: str) -> None:
+    """A folder that one merely stands in may be anybody's: its address must not be sent the person's own token, and
+    where another user wrote it, not their words either. Raises Stop."""
+    path = home() / "stack.json"
+    if os.environ.get("NIGHTSHIFT_URL") or os.environ.get("NIGHTSHIFT_HOME") or path.parent.parent == CHECKOUT:
+        return
+    if token and token == os.environ.get("NIGHTSHIFT_TOKEN"):
+        raise Stop(
+            "token_for_another",
+            f"NIGHTSHIFT_TOKEN is set, but the address is only told by {path.parent}, which came with this folder:"
+            " set NIGHTSHIFT_URL too, or NIGHTSHIFT_HOME if that stack is yours",
+            Exit.WRONG_USE,
+        )
+    if path.exists() and path.stat().st_uid != os.geteuid():
+        raise Stop(
+            "stack_of_another",
+            f"{path} was written by another user: set NIGHTSHIFT_HOME to {path.parent} if you trust it",
+            Exit.WRONG_USE,
+        )
 
 
 def _from_settings() -> tuple[str, str]:
