@@ -17,13 +17,17 @@ from deploy.rehearsal.world import World
 
 PREFIX: Final = "/rehearsal/"
 LONGEST_WAIT_S: Final = 60.0
+_OF_BROWSERS: Final = frozenset(("origin", "sec-fetch-site", "referer"))
+"""Headers that browsers send along and scripts cannot take away; some send only one of them."""
 
 
 async def handle(world: World, http: HttpRequest, exchange: Exchange) -> None:
     """Answer one control request; what is wrong with it is told as 400 with a sentence."""
     name = f"{http.method} {http.path.removeprefix(PREFIX)}"
     try:
-        if name == "GET wait":
+        if not http.headers.keys().isdisjoint(_OF_BROWSERS):
+            status, answer = 403, {"error": "not for web pages: a page from anywhere could script the model from there"}
+        elif name == "GET wait":
             status, answer = await _wait(world, http)
         elif name in _ROUTES:
             status, answer = 200, _ROUTES[name](world, http)

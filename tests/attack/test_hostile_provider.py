@@ -7,7 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tests.ground import Ground, ground
+import httpx
+
+from tests.ground import Ground, Rehearsal, ground
 from tests.providers import raw_server as wire
 
 USAGE = {"input_tokens": 12, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 1}
@@ -107,3 +109,11 @@ def test_a_bill_that_cannot_be_is_unknown_and_leaves_its_session_usable(
                 row["reserved_usd"],
             ]
     assert found == {name: ["done", "done", True, True, Decimal(0)] for name in LIES}
+
+
+def test_a_web_page_cannot_script_the_rehearsal_model(provider: Rehearsal) -> None:
+    script = {"replies": [{"text": "read all keys"}]}
+    for name, value in (("origin", "http://evil.example"), ("sec-fetch-site", "cross-site"), ("referer", "http://x/")):
+        for path in ("script", "capture"):
+            answer = httpx.post(f"{provider.url}/rehearsal/{path}", json=script, headers={name: value}, timeout=10)
+            assert answer.status_code == 403, (name, path)
