@@ -16,13 +16,11 @@ Written = dict[str, list[str]]
 
 @dataclass(slots=True)
 class Late:
-    """What the frozen worker had in hand, and everything that stood written when the others had finished it."""
+    """What the frozen worker had in hand, and what it wrote when others had finished it."""
 
     figures: Figures
     taken: list[str]
-    before: Written
-    after: Written
-    frozen_s: float
+    wrote: Written  # what stands that did not stand before the late worker went on
 
 
 def written(rig: Rig, sessions: list[str], turns: list[str]) -> Written:
@@ -55,25 +53,29 @@ def frozen_at(rig: Rig, point: str, *, seconds: float, count: int = 6) -> Late:
         rig.script(session, **script, gap_s=0.02, delay_s=0.2, text=f"the answer of {session}")
         if point == "parking":
             rig.script(session, [{"fault": {"kind": "status", "status": 429, "retry_after": 6}}])
+    rig.provider.post("hold", {"hold": True})  # so that the other worker's slots fill and the victim gets its share
     pause.arm()
     turns = [rig.send(session, "go on without me") for session in sessions]
+    held = "select id from turns where holder = %s and status = 'running'"
+    until(lambda: pause.pid() or rig.rows(held, victim["boot_id"]), 20, "the victim's share")
+    rig.provider.post("hold", {"hold": False})
     assert pause.arrived() == victim["pid"]
 
     frozen = rig.kill(victim["pid"], signal.SIGSTOP)
-    held = "select id from turns where holder = %s and status = 'running'"
     taken = [str(row["id"]) for row in rig.rows(held, victim["boot_id"])]
     figures = account(rig, f"SIGSTOP one of two workers at {point} for {seconds:.0f} s", turns)
     time.sleep(max(0.0, frozen + seconds - time.time()))
-    before = written(rig, sessions, turns)
+    before = written(rig, sessions, taken)
 
     rig.kill(victim["pid"], signal.SIGCONT)
     pause.go()
     until(lambda: set(taken) <= _let_go(rig), 20, "the late worker's own finding that it is late")
-    after = written(rig, sessions, turns)
+    after = written(rig, sessions, taken)  # a turn that it had ended itself may still be told of
     for turn in turns:
         seen = fences(rig, turn)
         assert seen == sorted(seen), "an entry of an older holder behind the newer one's"
-    return Late(figures, taken, before, after, time.time() - frozen)
+    wrote = {name: [line for line in after[name] if line not in before[name]] for name in after}
+    return Late(figures, taken, {name: lines for name, lines in wrote.items() if lines})
 
 
 def _let_go(rig: Rig) -> set[str]:

@@ -58,14 +58,12 @@ class Pause:
     def arm(self) -> None:
         (self.folder / "taken").unlink()
 
+    def pid(self) -> int | None:
+        """Who waits there. The name stands before its content, which says that the worker is about to wait."""
+        return next((int(p.name) for p in self.folder.iterdir() if p.name.isdigit() and p.read_text()), None)
+
     def arrived(self, seconds: float = 20.0) -> int:
-        """The pid that waits there."""
-
-        def found() -> int | None:
-            # The name stands before its content, which says that the worker is about to wait.
-            return next((int(p.name) for p in self.folder.iterdir() if p.name.isdigit() and p.read_text()), None)
-
-        return until(found, seconds, f"a worker at {self.point}")
+        return until(self.pid, seconds * slack(), f"a worker at {self.point}")
 
     def go(self) -> None:
         (self.folder / "go").touch()

@@ -27,7 +27,7 @@ def test_a_worker_frozen_past_its_lease_writes_nothing_when_it_goes_on(brief: Ri
     assert found.figures.clean(), found.figures
     assert found.figures.takeovers == len(found.taken)
     assert point == "claiming" or found.taken, "it held nothing"
-    assert found.after == found.before
+    assert found.wrote == {}
     if point == "before_tool":
         _acted_once(brief, found)
 

@@ -55,27 +55,6 @@ def test_postgres_may_be_restarted_at_once_under_twenty_turns(pair: Rig, number:
     running.account(f"Postgres {number.name}, restarted at once, during 20 running turns")
 
 
-def test_postgres_may_be_away_for_twenty_seconds(pair: Rig) -> None:
-    pair.workers_ready(2)
-    running = load.running(pair)
-    with pair.held_down("postgres"):
-        running.release()
-        time.sleep(20)
-
-    running.account("Postgres killed and away for 20 s during 20 running turns")
-
-
-def test_postgres_may_be_frozen_for_twenty_seconds(pair: Rig) -> None:
-    pair.workers_ready(2)
-    running = load.running(pair)
-    pair.freeze("postgres")
-    running.release()
-    time.sleep(20)
-    pair.thaw("postgres")
-
-    running.account("Postgres frozen for 20 s during 20 running turns")
-
-
 def test_losing_only_the_connection_of_the_lock_costs_no_takeover(pair: Rig) -> None:
     pair.workers_ready(2)
     running = load.running(pair, 4)
