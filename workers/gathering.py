@@ -26,6 +26,8 @@ class Gathered:
     runs: tuple[Finished, ...]
     folds: tuple[Folded, ...]
     steered: tuple[dict[str, Any], ...]
+    looked: bool = True
+    """Whether the inbox was read for it; if not, the statement that writes it finds out whether that was needed."""
 
     @property
     def empty(self) -> bool:
@@ -41,7 +43,7 @@ def waiting(ports: Ports, held: Held) -> list[DictRow]:
     return ports.database.read(lambda c: every(c, inbox.WAITING, params))
 
 
-def gather(held: Held, runs: Sequence[Finished], rows: Sequence[DictRow]) -> Gathered:
+def gather(held: Held, runs: Sequence[Finished], rows: Sequence[DictRow] | None) -> Gathered:
     """Pure but for the ordinals, which it only reads."""
     messages = [
         NewMessage(
@@ -56,7 +58,7 @@ def gather(held: Held, runs: Sequence[Finished], rows: Sequence[DictRow]) -> Gat
     ordinal = max(held.next_ordinal, *(run.ordinal + 1 for run in runs)) if runs else held.next_ordinal
     folds: list[Folded] = []
     steered: list[dict[str, Any]] = []
-    for offset, row in enumerate(rows):
+    for offset, row in enumerate(rows or ()):
         at = ordinal + offset
         messages.append(
             NewMessage(
@@ -66,7 +68,7 @@ def gather(held: Held, runs: Sequence[Finished], rows: Sequence[DictRow]) -> Gat
         folds.append(Folded(row["id"], held.step, at))
         if row["kind"] == InboxKind.STEER:
             steered.append({"author": row["author_name"], "text": _text(row["payload"])})
-    return Gathered(tuple(messages), tuple(runs), tuple(folds), tuple(steered))
+    return Gathered(tuple(messages), tuple(runs), tuple(folds), tuple(steered), looked=rows is not None)
 
 
 def with_warning(gathered: Gathered, line: str) -> Gathered:

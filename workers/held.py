@@ -14,8 +14,8 @@ from pathlib import Path
 from uuid import UUID
 
 from shared.request.assembled import Request
+from shared.request.projection import MessageRow
 from shared.values import Purpose, TurnClass
-from workers.outgoing import NewMessage
 from workers.providers.sockets import Cancel
 
 
@@ -86,8 +86,8 @@ class Held:
     request: Request | None = None
     judge: bool = True
     """The request was read afresh and its transcript must be looked over before it goes out."""
-    unread: list[NewMessage] = field(default_factory=list[NewMessage])
-    """Committed rows that `request` does not hold yet: it takes them from the rows, never from here."""
+    unread: list[MessageRow] = field(default_factory=list[MessageRow])
+    """Committed rows that `request` does not hold yet, as the statements that wrote them gave them back."""
     calls_made: int = 0
     last_tool: str | None = None
     deadline: float = 0.0
@@ -99,6 +99,11 @@ class Held:
 
     def __post_init__(self) -> None:
         self.deadline = time.monotonic() + self.claim.seconds_left
+
+    def forget(self) -> None:
+        """A write landed whose rows did not come back: the next request is read whole."""
+        self.request = None
+        self.unread.clear()
 
     @property
     def steps_used(self) -> int:

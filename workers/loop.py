@@ -21,7 +21,7 @@ from workers.prompt import final as last_words
 from workers.providers import failures
 from workers.providers.replies import Reply
 from workers.recording import Ending, Outcome
-from workers.reserving import Planned, Refusal
+from workers.reserving import Arrived, Planned, Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,11 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
     """Drive a claimed turn to its outcome. Raises LeaseLost when the right to write is gone."""
     left = resuming.left_open(ports, held)
     results = _in_order((*left.results, *toolbatch.run_batch(ports, held, left.runs)))
-    silent = False
+    silent, looking = False, True
     while True:
-        gathered = gathering.gather(held, results, gathering.waiting(ports, held))
+        # A step in the middle of a turn takes it that nobody has written meanwhile: the write that reserves it sees.
+        looking = looking or not results or held.steps_used >= held.claim.max_steps
+        gathered = gathering.gather(held, results, gathering.waiting(ports, held) if looking else None)
         stop = held.interrupted()
         if stop is not None or held.claim.turn_class is TurnClass.CHORE:
             reserving.commit_rows(ports, held, gathered)
@@ -74,7 +76,9 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
             case Ended() | Parked() | Released():
                 return outcome
             case _Stepped(results, silent):
-                pass
+                looking = False
+            case Arrived():
+                looking = True
             case _Again():
                 results = ()
             case None:  # something arrived while the turn was ending: it goes on
@@ -85,9 +89,11 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
 
 def _step(
     ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: bool
-) -> TurnOutcome | _Stepped | _Again | None:
+) -> TurnOutcome | _Stepped | _Again | Arrived | None:
     """Reserve, call, record, run the tools."""
     planned = _plan(ports, held, gathered, silent=silent)
+    if isinstance(planned, Arrived):
+        return planned
     if isinstance(planned, Refusal):
         reserving.commit_rows(ports, held, gathered)
         return _end(ports, held, Ending(TurnStatus.FAILED, error_code=planned.code, error_text=planned.message))
@@ -102,7 +108,7 @@ def _step(
             return _cut(ports, held, planned, cut)
 
 
-def _plan(ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: bool) -> Planned | Refusal:
+def _plan(ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: bool) -> Planned | Refusal | Arrived:
     """The next call: one that failed is made again as what it was; no words or no budget left asks for the last one."""
     again = held.failed_purpose is not None
     if again:
@@ -190,6 +196,11 @@ def _cut(ports: Ports, held: Held, planned: Planned, cut: conversing.Cut) -> Tur
         step_done=bool(text.strip()), error_code=f"cut_{cut.reason}", refund=Refund.LOST_CALL if drained else None,
     )  # fmt: skip
     recording.record(ports, held, planned, outcome)
+    if outcome.step_done:
+        emit(
+            ports, held, EventKind.STEP_FINISHED, step=planned.step, text=text, cut=True,
+            cost_usd=None if cost is None else float(cost), tokens=conversing.tokens(cut.partial.usage),
+        )  # fmt: skip
     return _stopped(ports, held, cut.reason)
 
 

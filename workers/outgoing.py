@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from psycopg.rows import DictRow
+
 from shared.request.projection import MessageRow
+from shared.store.arrays import array
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,31 +55,43 @@ class Folded:
     ordinal: int
 
 
+def returned(rows: Sequence[DictRow]) -> list[MessageRow]:
+    """The messages that a statement gave back, as the database holds them."""
+    return [
+        MessageRow(
+            r["id"], r["turn"], r["step"], r["ordinal"], r["author"], r["role"], r["content"], r["sent"], r["blocks"],
+            r["stable_prefix_len"],
+        )
+        for r in rows
+        if r["id"] is not None
+    ]  # fmt: skip
+
+
 def message_params(messages: Sequence[NewMessage]) -> dict[str, Any]:
     return {
-        "m_step": [m.step for m in messages],
-        "m_ordinal": [m.ordinal for m in messages],
-        "m_author": [m.author for m in messages],
-        "m_role": [m.role for m in messages],
-        "m_content": [m.content for m in messages],
-        "m_sent": [m.sent for m in messages],
-        "m_stable": [m.stable_prefix_len for m in messages],
+        "m_step": array(m.step for m in messages),
+        "m_ordinal": array(m.ordinal for m in messages),
+        "m_author": array(m.author for m in messages),
+        "m_role": array(m.role for m in messages),
+        "m_content": array(m.content for m in messages),
+        "m_sent": array(m.sent for m in messages),
+        "m_stable": array(m.stable_prefix_len for m in messages),
     }
 
 
 def run_params(runs: Sequence[Finished]) -> dict[str, Any]:
     return {
-        "r_step": [r.step for r in runs],
-        "r_ordinal": [r.ordinal for r in runs],
-        "r_status": [r.status for r in runs],
-        "r_result": [r.text for r in runs],
-        "r_error": [r.is_error for r in runs],
+        "r_step": array(r.step for r in runs),
+        "r_ordinal": array(r.ordinal for r in runs),
+        "r_status": array(r.status for r in runs),
+        "r_result": array(r.text for r in runs),
+        "r_error": array(r.is_error for r in runs),
     }
 
 
 def fold_params(folds: Sequence[Folded]) -> dict[str, Any]:
     return {
-        "i_id": [f.inbox for f in folds],
-        "i_step": [f.step for f in folds],
-        "i_ordinal": [f.ordinal for f in folds],
+        "i_id": array(f.inbox for f in folds),
+        "i_step": array(f.step for f in folds),
+        "i_ordinal": array(f.ordinal for f in folds),
     }

@@ -44,6 +44,10 @@ class Pauses:
             raise SettingsError(f"NIGHTSHIFT_PAUSE_AT: '{name}' is not a point; points: {', '.join(Point)}") from error
         self._directory = Path(directory)
 
+    def inside(self, point: Point) -> bool:
+        """Whether somebody may be held there: a statement that needs no transaction then gets one around the point."""
+        return self._point is point
+
     def at(self, point: Point) -> None:
         """Wait here if this is the point and nobody waits or has waited there. Costs nothing otherwise."""
         if self._point is not point:

@@ -13,14 +13,17 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
+from psycopg.rows import DictRow
+
 from shared.errors import LeaseLost
+from shared.store.arrays import array
 from shared.store.pool import Connection
 from shared.store.statements import one, turn_end
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import CallStatus, Purpose, Refund, Repeat, RunStatus, TurnStatus
 from workers.held import Held
-from workers.outgoing import NewMessage
+from workers.outgoing import returned
 from workers.pause import Point
 from workers.ports import Ports
 from workers.providers.replies import ToolCall, Usage
@@ -98,17 +101,27 @@ def runs_of(calls: Sequence[ToolCall], step: int) -> tuple[Run, ...]:
 def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending: Ending | None = None) -> Recorded:
     """Commit T1, and the end of the turn with it. Raises LeaseLost."""
     values = _values(held, planned, outcome)
+    written: list[DictRow] = []
+
+    def write(connection: Connection) -> DictRow:
+        row = one(connection, statements.RECORD, values)
+        if row is None:
+            raise LeaseLost
+        written.append(row)
+        ports.pauses.at(Point.RECORDING)
+        return row
 
     def work(connection: Connection) -> Recorded:
+        written.clear()
+        if ending is None and not ports.pauses.inside(Point.RECORDING):  # one statement is a transaction
+            return Recorded(write(connection)["cancel_requested_at"] is not None, ended=False)
         with connection.transaction():
-            row = one(connection, statements.RECORD, values)
-            if row is None:
-                raise LeaseLost
-            ports.pauses.at(Point.RECORDING)
+            row = write(connection)
             ended = ending is not None and _finish(connection, ports, held, ending)
         return Recorded(row["cancel_requested_at"] is not None, ended)
 
     def recover(connection: Connection) -> Recorded | None:
+        written.clear()
         fence = one(connection, statements.HOLD, {"session": held.claim.session})
         row = one(connection, statements.CALL_STATUS, {"call": planned.id})
         if row is None or fence is None:
@@ -122,7 +135,7 @@ def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending:
         raise LeaseLost
 
     recorded = ports.database.write(work, recover=recover)
-    _mirror(held, planned, outcome)
+    _mirror(held, planned, outcome, written)
     return recorded
 
 
@@ -223,10 +236,11 @@ def _values(held: Held, planned: Planned, outcome: Outcome) -> dict[str, Any]:
         "first_token_ms": None if outcome.first_token_ms is None else int(outcome.first_token_ms),
         "step_done": int(outcome.step_done), "content": outcome.content, "sent": None, "blocks": outcome.reasoning,
         "cut": outcome.cut, "may_run_s": RUN_S,
-        "r_ordinal": [r.ordinal for r in outcome.runs], "r_call_id": [r.call.id for r in outcome.runs],
-        "r_tool": [r.call.name for r in outcome.runs], "r_arguments": [r.call.arguments_text for r in outcome.runs],
-        "r_digest": [_digest(r.call) for r in outcome.runs], "r_repeat": [r.repeat for r in outcome.runs],
-        "r_status": [r.status for r in outcome.runs],
+        "r_ordinal": array(r.ordinal for r in outcome.runs), "r_call_id": array(r.call.id for r in outcome.runs),
+        "r_tool": array(r.call.name for r in outcome.runs),
+        "r_arguments": array(r.call.arguments_text for r in outcome.runs),
+        "r_digest": array(_digest(r.call) for r in outcome.runs), "r_repeat": array(r.repeat for r in outcome.runs),
+        "r_status": array(r.status for r in outcome.runs),
     }  # fmt: skip
 
 
@@ -235,7 +249,7 @@ def _digest(call: ToolCall) -> str:
     return sha256(f"{call.name}\n{call.arguments_text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _mirror(held: Held, planned: Planned, outcome: Outcome) -> None:
+def _mirror(held: Held, planned: Planned, outcome: Outcome, written: Sequence[DictRow]) -> None:
     """Memory follows the rows that were just committed."""
     money = held.money
     money.turn_reserved -= planned.reserve
@@ -249,8 +263,10 @@ def _mirror(held: Held, planned: Planned, outcome: Outcome) -> None:
         held.chain = None if held.request is None else (held.request.chain.count, held.request.chain.digest)
         if outcome.usage is not None:
             held.baseline = (planned.estimate, outcome.usage.prompt)
-    if outcome.content is not None:
-        held.unread.append(NewMessage(planned.step, 0, "model", "assistant", outcome.content, blocks=outcome.reasoning))
+    if written:
+        held.unread.extend(returned(written))
+    else:
+        held.forget()
     if outcome.step_done:
         held.step += 1
         held.next_ordinal = 1 + len(outcome.runs)

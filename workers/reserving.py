@@ -15,7 +15,6 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from psycopg.rows import DictRow
 
 from shared.errors import LeaseLost, NightshiftError
 from shared.ids import uuid7
@@ -24,17 +23,18 @@ from shared.request.assembled import Request
 from shared.request.cache_plan import PlanState
 from shared.request.digest import Chain
 from shared.request.marked import MarkedRequest, Ttl
+from shared.request.projection import MessageRow
 from shared.request.repair import Repair
 from shared.store import transcript
 from shared.store.pool import Connection
-from shared.store.statements import one
+from shared.store.statements import every, one
 from shared.store.statements import step as statements
 from shared.values import EventKind, Purpose
 from workers import budget, prefixing
 from workers.emit import emit
-from workers.gathering import Gathered, has_result, with_warning
+from workers.gathering import Gathered, has_result, waiting, with_warning
 from workers.held import Held
-from workers.outgoing import fold_params, message_params, run_params
+from workers.outgoing import fold_params, message_params, returned, run_params
 from workers.ports import Ports
 from workers.prompt import warnings
 from workers.providers import params, prices
@@ -69,6 +69,18 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrived:
+    """Nothing was written: the inbox had not been looked at, and something waits there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """It is written. The messages as the database gave them back, in order; None where the reply was lost."""
+
+    messages: list[MessageRow] | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Draft:
     gathered: Gathered
     marked: MarkedRequest
@@ -84,9 +96,12 @@ def commit_rows(ports: Ports, held: Held, gathered: Gathered) -> None:
     """T2 without a call: what was gathered stands in the transcript. Nothing happens where nothing was gathered."""
     if gathered.empty:
         return
-    _write(ports, held, gathered, _no_call(), Decimal(0), {}, count=0)
+    written = _write(ports, held, gathered, _no_call(), Decimal(0), {}, count=0)
     _advance(held, gathered)
-    held.unread.extend(gathered.messages)
+    if isinstance(written, _Rows) and written.messages is not None:
+        held.unread.extend(written.messages)
+    else:
+        held.forget()
 
 
 def reserve(
@@ -97,7 +112,7 @@ def reserve(
     *,
     again: bool = False,
     tail: str | None = None,
-) -> Planned | Refusal:
+) -> Planned | Refusal | Arrived:
     """Reserve the next call. `again` marks a repeat of a call that failed, which is no new step; `tail` is the array of
     blocks that a `final` call ends with, which no row holds."""
     base = _base(ports, held, purpose)
@@ -107,15 +122,17 @@ def reserve(
     call = uuid7()
     fields = _call_fields(held, call, purpose, draft, tail)
     counted = 1 if purpose is Purpose.MAIN and not again else 0
-    written = _write(ports, held, draft.gathered, fields, draft.reserve, draft.warned, count=counted)
-    if isinstance(written, Refusal):
+    written = _write(
+        ports, held, draft.gathered, fields, draft.reserve, draft.warned, count=counted, alone=not gathered.looked
+    )
+    if not isinstance(written, _Rows):
         return written
     held.steps += counted
     held.money.turn_reserved += draft.reserve
     held.money.session_reserved += draft.reserve
     held.warned.update(draft.warned)
     _advance(held, draft.gathered)
-    marked = _from_rows(ports, held, base, purpose, draft, fields["c_marks"], tail)
+    marked = _from_rows(ports, held, base, purpose, draft, written, fields["c_marks"], tail)
     _tell(ports, held, draft)
     return Planned(
         call, held.step + 1, purpose, marked.body(fields["c_params"]), draft.estimate, draft.reserve,
@@ -158,8 +175,9 @@ def _draft(
         limit = one_due.use.limit or Decimal(0)
         text = warnings.line(one_due.use.kind, one_due.threshold, one_due.use.used, limit)
         gathered = with_warning(gathered, text)
-    new = (*held.unread, *gathered.messages) if purpose is not Purpose.FINAL else gathered.messages
-    rows = [m.row(PROVISIONAL + at, str(held.claim.turn)) for at, m in enumerate(new)]
+    rows = [m.row(PROVISIONAL + at, str(held.claim.turn)) for at, m in enumerate(gathered.messages)]
+    if purpose is not Purpose.FINAL:
+        rows = [*held.unread, *rows]
     request = projection.extend(base, rows)
     if tail is not None:
         request = projection.with_tail(request, blocks.split(tail))
@@ -246,23 +264,31 @@ def _write(
     warned: dict[str, int],
     *,
     count: int,
-) -> DictRow | Refusal:
+    alone: bool = False,
+) -> _Rows | Refusal | Arrived:
     values: dict[str, Any] = {
         **message_params(gathered.messages), **run_params(gathered.runs), **fold_params(gathered.folds), **call,
         "session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence, "holder": held.claim.holder,
         "reserve": amount, "count_step": count, "warned": json.dumps(warned), "last_tool": held.last_tool,
+        "alone": alone,
     }  # fmt: skip
 
-    def recover(connection: Connection) -> DictRow | None:
-        _hold(connection, held)
-        return _landed(connection, held, gathered, call["call"])
+    def send(connection: Connection) -> _Rows | None:
+        rows = every(connection, statements.RESERVE, values)
+        return _Rows(returned(rows)) if rows else None
 
-    row = ports.database.write(lambda c: one(c, statements.RESERVE, values), recover=recover)
-    if row is not None:
-        return row
+    def recover(connection: Connection) -> _Rows | None:
+        _hold(connection, held)
+        return _Rows(None) if _landed(connection, held, gathered, call["call"]) else None
+
+    written = ports.database.write(send, recover=recover)
+    if written is not None:
+        return written
     fence = ports.database.read(lambda c: one(c, statements.HOLD, {"session": held.claim.session}))
     if fence is None or fence["fence"] != held.claim.fence:
         raise LeaseLost
+    if alone and waiting(ports, held):
+        return Arrived()
     return Refusal(
         "session_cap_reached", "the session's cap was lowered below what the next call may cost: raise it to go on"
     )
@@ -274,16 +300,16 @@ def _hold(connection: Connection, held: Held) -> None:
         raise LeaseLost
 
 
-def _landed(connection: Connection, held: Held, gathered: Gathered, call: UUID | None) -> DictRow | None:
+def _landed(connection: Connection, held: Held, gathered: Gathered, call: UUID | None) -> bool:
     """Whether the statement is there: by its call, or, without one, by its last message."""
     if call is not None:
-        return one(connection, statements.CALL_STATUS, {"call": call})
+        return one(connection, statements.CALL_STATUS, {"call": call}) is not None
     last = gathered.messages[-1]
     found = connection.execute(
         "select 1 from messages where turn = %s and step = %s and ordinal = %s",
         (held.claim.turn, last.step, last.ordinal),
     ).fetchone()
-    return {"messages": found[0]} if found else None
+    return found is not None
 
 
 def _advance(held: Held, gathered: Gathered) -> None:
@@ -292,11 +318,21 @@ def _advance(held: Held, gathered: Gathered) -> None:
 
 
 def _from_rows(
-    ports: Ports, held: Held, base: Request, purpose: Purpose, draft: _Draft, marks: str, tail: str | None
+    ports: Ports,
+    held: Held,
+    base: Request,
+    purpose: Purpose,
+    draft: _Draft,
+    written: _Rows,
+    marks: str,
+    tail: str | None,
 ) -> MarkedRequest:
     """The marked request from row values. Raises when it is not the one that was reserved."""
-    session = held.claim.session
-    rows = ports.database.read(lambda c: transcript.load_messages(c, session, after=base.newest))
+    session, rows = held.claim.session, written.messages
+    if rows is None:
+        rows = ports.database.read(lambda c: transcript.load_messages(c, session, after=base.newest))
+    elif purpose is not Purpose.FINAL:
+        rows = [*held.unread, *rows]
     request = projection.extend(base, rows)
     if tail is not None:
         request = projection.with_tail(request, blocks.split(tail))

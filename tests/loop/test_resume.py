@@ -34,6 +34,9 @@ class DiesAt:
     def __init__(self, point: Point, times: int) -> None:
         self._point, self._left = point, times
 
+    def inside(self, point: Point) -> bool:
+        return point is self._point
+
     def at(self, point: Point) -> None:
         if point is self._point:
             self._left -= 1

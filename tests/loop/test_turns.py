@@ -13,6 +13,7 @@ import pytest
 from shared.store import transcript
 from shared.values import OnBusy
 from tests.ground import Ground, Rehearsal
+from workers.held import Interrupt
 from workers.pause import Pauses, Point
 
 
@@ -210,6 +211,9 @@ def test_a_steer_that_arrives_while_the_last_answer_is_written_is_not_lost(worke
     class SteersAfterTheCall:
         done = False
 
+        def inside(self, _: Point) -> bool:
+            return False
+
         def at(self, point: Point) -> None:
             if point is Point.AFTER_CALL and not self.done:
                 self.done = True
@@ -224,3 +228,32 @@ def test_a_steer_that_arrives_while_the_last_answer_is_written_is_not_lost(worke
     row = worker.view(turn)
     assert (row["status"], row["answer"], row["step"]) == ("done", "with the rest", 2)
     assert worker.rows("select id from inbox where folded_into is null") == []
+
+
+def test_a_cancelled_call_keeps_its_visible_text_and_the_next_turn_works(worker: Ground, provider: Rehearsal) -> None:
+    session = worker.session()
+    stall = {"kind": "stall", "after_chunks": 2, "seconds": 30}
+    provider.script([{"text": "half of it", "chunks": 4, "fault": stall}, {"text": "next"}], session=str(session))
+    turn = worker.turn(session, "go")
+
+    class CancelsInTheStream:
+        def inside(self, _: Point) -> bool:
+            return False
+
+        def at(self, point: Point) -> None:
+            held = worker.turns.get(turn)
+            if point is Point.IN_STREAM and held is not None:
+                held.interrupt(Interrupt.CANCEL)
+
+    ports = dataclasses.replace(worker.ports, pauses=cast("Pauses", CancelsInTheStream()))
+    Ground(worker.settings, ports, worker.person, worker.home, worker.turns).look()
+    row = worker.view(turn)
+    assert (row["status"], row["answer"]) == ("cancelled", None)
+    (call,) = worker.rows("select status, cost_assumed from calls where turn = %s", turn)
+    assert tuple(call.values()) == ("cut", True)
+    kept = worker.one("select cut, content from messages where turn = %s and role = 'assistant'", turn)
+    assert kept["cut"]
+    assert "hal" in kept["content"]
+    following = worker.turn(session, "and now?")
+    worker.look()
+    assert worker.view(following)["answer"] == "next"

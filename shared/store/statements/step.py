@@ -2,6 +2,9 @@
 
 Lock order: the session row first (`update sessions … where id and fence`), then everything else of that session.
 Every branch selects from that update; no row means LeaseLost. Each is one statement and one transaction.
+
+`(… = …) is true` where a row is found by its key: the same condition, for which the planner takes no index. On tables
+that were small when a connection planned, it walks every running turn of the house, or every call of the session.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from shared.store.statements import named
 # T2 of one step and the reservation of the next call. Messages get their ids in ordinal order from the shared
 # sequence, so that row id is the transcript's order. `max_message` null means: no new message, the call stands on
 # what was there. A call row is inserted only where `call` is given (a chore, or a fold before a failure, has none).
+# `alone`: nothing may be waiting in the inbox; then what does is read and folded first, and only then a read is needed.
+# The rows come back as they stand, so that what goes out is projected from them and from nothing else.
 RESERVE = named(
     "reserve",
     """
@@ -18,11 +23,15 @@ with s as (
   update sessions set reserved_usd = reserved_usd + %(reserve)s::numeric
   where id = %(session)s and fence = %(fence)s
     and (cap_usd is null or %(reserve)s::numeric = 0 or spent_usd + reserved_usd + %(reserve)s::numeric <= cap_usd)
+    and (not %(alone)s::bool or not exists (
+      select 1 from inbox i where i.session = %(session)s and i.folded_into is null
+        and (i.kind <> 'input' or i.turn = %(turn)s)
+    ))
   returning id, fence, last_edit, prefix
 ), t as (
   update turns set steps = steps + %(count_step)s::int, reserved_usd = turns.reserved_usd + %(reserve)s::numeric,
     fence = s.fence, warned = turns.warned || %(warned)s::jsonb, last_tool = coalesce(%(last_tool)s, turns.last_tool)
-  from s where turns.id = %(turn)s and turns.status = 'running'
+  from s where turns.id = %(turn)s and (turns.status = 'running') is true
   returning turns.id, turns.cancel_requested_at
 ), m as (
   insert into messages (session, turn, step, ordinal, author, role, content, sent, stable_prefix_len, fence)
@@ -31,7 +40,7 @@ with s as (
     %(m_content)s::text[], %(m_sent)s::text[], %(m_stable)s::int[])
     with ordinality as x(step, ordinal, author, role, content, sent, stable, n)
   order by x.n
-  returning id, step, ordinal
+  returning id, turn::text, step, ordinal, author, role, content, sent, blocks, stable_prefix_len
 ), r as (
   update tool_runs set status = x.status, result = x.result, is_error = x.is_error, finished_at = clock_now(),
     fence = s.fence
@@ -55,10 +64,10 @@ with s as (
   from s, t where %(call)s::uuid is not null
   returning id
 )
-select s.fence, t.cancel_requested_at, (select max(id) from m) as max_message, (select count(*) from f) as folded,
-  (select count(*) from r) as runs
-from s, t
+select s.fence, t.cancel_requested_at, m.* from s cross join t left join m on true order by m.id
 """,
+    "sessions_pkey",
+    "turns_pkey",
 )
 
 # T1: the assistant's message, its tool runs, the call's bill, calibration and the chain. It can land once: the call
@@ -81,7 +90,7 @@ with s as (
       else sessions.prefix_warm_until end
   from calls k
   where sessions.id = %(session)s and sessions.fence = %(fence)s
-    and k.id = %(call)s and k.session = sessions.id and k.status = 'reserved'
+    and k.id = %(call)s and (k.session = sessions.id) is true and (k.status = 'reserved') is true
   returning sessions.id, sessions.fence, k.reserved_usd as reserved
 ), c as (
   update calls set status = %(status)s, ended_at = clock_now(), fence = s.fence,
@@ -97,13 +106,13 @@ with s as (
     spent_usd = turns.spent_usd + %(spent)s::numeric, cost_unknown = turns.cost_unknown or %(unknown)s,
     step = turns.step + %(step_done)s::int, attempts = case when %(step_done)s::int > 0 then 0 else turns.attempts end,
     refunds = turns.refunds + (%(refund)s::text is not null)::int, fence = s.fence
-  from s where turns.id = %(turn)s and turns.status = 'running'
+  from s where turns.id = %(turn)s and (turns.status = 'running') is true
   returning turns.id, turns.cancel_requested_at
 ), m as (
   insert into messages (session, turn, step, ordinal, author, role, content, sent, blocks, cut, fence)
   select s.id, t.id, %(step)s, 0, 'model', 'assistant', %(content)s, %(sent)s, %(blocks)s, %(cut)s, s.fence
   from s, t where %(content)s::text is not null
-  returning id
+  returning id, turn::text, step, ordinal, author, role, content, sent, blocks, stable_prefix_len
 ), r as (
   insert into tool_runs (turn, step, ordinal, session, call_id, tool, arguments, digest, repeat, status, holder,
     started_at, may_run_until, fence)
@@ -115,9 +124,11 @@ with s as (
     as x(ordinal, call_id, tool, arguments, digest, repeat, status)
   returning 1
 )
-select s.fence, t.cancel_requested_at, (select id from m) as message, (select count(*) from r) as runs from s, t, c
+select s.fence, t.cancel_requested_at, m.* from s cross join t cross join c left join m on true
 """,
     "calls_pkey",
+    "sessions_pkey",
+    "turns_pkey",
 )
 
 # In a sequential batch each later run is `started` by itself, before it runs: else a crash calls it unknown though it

@@ -33,7 +33,7 @@ with s as (
 ), t as (
   update turns set status = %(status)s, holder = null, finished_at = clock_now(), answer = %(answer)s,
     error_code = %(error_code)s, error_text = %(error_text)s, fence = s.fence
-  from s where turns.id = %(turn)s and turns.session = s.id and turns.status = 'running'
+  from s where turns.id = %(turn)s and turns.session = s.id and (turns.status = 'running') is true
   returning turns.id
 ), r as (
   update tool_runs set status = 'cancelled', finished_at = clock_now(), fence = s.fence
@@ -54,7 +54,7 @@ with s as (
 )
 update turns set status = 'parked', holder = null, parked_on = %(reason)s, parked_at = clock_now(),
   wake_at = clock_now() + %(wait_s)s * interval '1 second', fence = s.fence
-from s where turns.id = %(turn)s and turns.session = s.id and turns.status = 'running'
+from s where turns.id = %(turn)s and turns.session = s.id and (turns.status = 'running') is true
 returning s.fence, turns.wake_at
 """,
     "turns_pkey",
@@ -68,7 +68,7 @@ with s as (
   update sessions set fence = fence + 1 where id = %(session)s and fence = %(fence)s returning id, fence
 )
 update turns set status = 'queued', holder = null, attempts = greatest(attempts - 1, 0), fence = s.fence
-from s where turns.id = %(turn)s and turns.session = s.id and turns.status = 'running'
+from s where turns.id = %(turn)s and turns.session = s.id and (turns.status = 'running') is true
 returning s.fence, turns.class
 """,
     "turns_pkey",
@@ -120,7 +120,7 @@ with lost as (
     reserved_usd = greatest(turns.reserved_usd - s.usd, 0),
     finished_at = case when %(status)s = 'queued' then null else clock_now() end,
     error_code = %(error_code)s, error_text = %(error_text)s
-  from s where turns.id = %(turn)s and turns.status = 'running'
+  from s where turns.id = %(turn)s and (turns.status = 'running') is true
   returning turns.id
 ), r as (
   update tool_runs set finished_at = clock_now(), fence = s.fence,
