@@ -35,6 +35,8 @@ from workers.publish import Publisher
 from workers.tools import child
 
 POOL_SIZE = 10
+POOL_WAIT_S = 3.0
+"""Who waits for a connection asks anew after so long: only asking makes a pool that gave up in an outage try again."""
 PUBLIC = {
     "anthropic": "https://api.anthropic.com",
     "chat_completions": "https://api.openai.com",
@@ -74,7 +76,7 @@ def _serve(settings: Settings) -> int:
     redis_client = stream.connect(settings.redis_url, connections=32)
     ports = Ports(
         settings=settings,
-        database=Database(settings.database_url, size=POOL_SIZE, wait_s=30),
+        database=Database(settings.database_url, size=POOL_SIZE, wait_s=POOL_WAIT_S),
         client=wire.open_client(provider_of(settings)),
         publisher=Publisher(redis_client, life.may_act),
         life=life,
