@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
+from collections.abc import MutableMapping
+from typing import Any, cast
 
 import structlog
 
@@ -11,18 +14,50 @@ import structlog
 def configure(level: str = "info") -> None:
     """Set up structlog and the standard library's logging alike."""
     number = getattr(logging, level.upper())
-    logging.basicConfig(
-        stream=sys.stderr, level=max(number, logging.WARNING), format="%(levelname)s %(name)s %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Plain("%(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING))
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
+            told,
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+class Plain(logging.Formatter):
+    """The standard library's lines, with exceptions told as ours are."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - its name there
+        return trace(ei[1]) if ei[1] is not None else ""
+
+
+def told(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """`exc_info` of an event as its `exception`."""
+    found: Any = event.pop("exc_info", None)
+    error: Any = sys.exc_info()[1] if found is True else found
+    if isinstance(error, tuple):
+        error = cast("tuple[Any, ...]", error)[1]
+    if isinstance(error, BaseException):
+        event["exception"] = trace(error)
+    return event
+
+
+def trace(error: BaseException) -> str:
+    """Where an exception and its causes were raised, without their words: Postgres quotes the whole row that it
+    refuses, parsers quote what they read, and a client may quote the address with its password."""
+    parts: list[str] = []
+    at: BaseException | None = error
+    while at is not None and len(parts) < 8:
+        code: Any = getattr(at, "sqlstate", None) or getattr(at, "code", None)
+        known = f" {code}" if isinstance(code, str) and len(code) < 60 else ""
+        frames = "".join(traceback.format_tb(at.__traceback__, limit=-30))
+        parts.append(f"{frames}{type(at).__module__}.{type(at).__qualname__}{known}")
+        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
+    return "\nbecause of\n".join(parts)

@@ -45,6 +45,7 @@ _SETTINGS = {
     "log_timezone": "UTC",
     "logging_collector": "off",
     "log_destination": "stderr",
+    "log_error_verbosity": "terse",  # the rest of a refusal quotes the row, with whatever people wrote into it
 }
 # A commit is still handed to the system before it returns, so it outlives a killed server.
 _NO_FLUSH = {"fsync": "off", "full_page_writes": "off"}
