@@ -1,4 +1,4 @@
-"""Two inputs at once to one session, in each way of being busy; cursors of a stream that are stale, future or foreign."""
+"""Two inputs at once to one session, in each way of being busy; cursors that are stale, future or foreign."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ import random
 import secrets
 import subprocess
 import sys
-from collections.abc import Generator
 from dataclasses import dataclass
 from email.message import EmailMessage
 from pathlib import Path
@@ -58,16 +57,16 @@ def make(folder: Path) -> Material:
 
 
 @pytest.fixture(scope="module")
-def demo(grounds: Path) -> Generator[tuple[Material, dict[str, Any]]]:
+def demo(grounds: Path) -> tuple[Material, dict[str, Any]]:
     material = make(grounds / "folder")
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(grounds)}
     done = subprocess.run(
-        [sys.executable, "-m", "deploy.demo", "--json", "--folder", str(material.folder)],
+        [sys.executable, "-m", "deploy.main", "dev-demo", "--json", "--folder", str(material.folder)],
         cwd=grounds, env={**env, "NIGHTSHIFT_HOME": str(grounds / "demo")}, capture_output=True, text=True,
         stdin=subprocess.DEVNULL, timeout=200, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    yield material, json.loads(done.stdout)
+    return material, json.loads(done.stdout)
 
 
 def test_the_brief_cites_each_file_with_what_stands_in_it(demo: tuple[Material, dict[str, Any]]) -> None:

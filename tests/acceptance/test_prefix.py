@@ -110,7 +110,8 @@ ASKS: Row = {
 }
 RESULT: Row = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "ok", **MARK}]}
 FIRST = json.dumps(_body(_user("hello", **MARK), ASKS, RESULT)).replace('"@"', "1e2")
-SECOND = json.dumps(_body(_user("hello"), ASKS, RESULT, {"role": "assistant", "content": "so"}, _user("on", **MARK)))
+MORE: list[Row] = [{"role": "assistant", "content": "so"}, _user("on", **MARK)]
+SECOND = json.dumps(_body(_user("hello"), ASKS, RESULT, *MORE)).replace('"@"', "1e2")
 
 
 def _two(second: str, first: str = FIRST, **later: int) -> Row:

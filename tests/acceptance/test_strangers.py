@@ -1,4 +1,4 @@
-"""Ids that are not there, ids of other people, tokens that are none or were revoked: what one may not see does not exist."""
+"""Unknown ids, other people's ids, tokens that are none or were revoked: what one may not see does not exist."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_belongs_to_another_person_does_not_exist(fleet: Rig) -> None:
 def test_a_token_revoked_while_streaming_ends_the_stream_and_not_the_turn(fleet: Rig) -> None:
     with person(fleet) as anna:
         session = anna.http.post("/v1/sessions", json={}).json()["id"]
-        fleet.script(session, [{"text": "one word after another " * 8, "chunks": 40, "gap_s": 0.2}])
+        fleet.script(session, [{"text": "one word after another " * 8, "chunks": 20, "gap_s": 0.15}])
         turn = anna.http.post(f"/v1/sessions/{session}/turns", json={"input": "talk"}).json()["turn"]["id"]
         kinds: list[str] = []
         revoked_at = 0.0
