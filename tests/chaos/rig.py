@@ -319,12 +319,11 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             os.kill(pid, signal.SIGCONT)
     process.terminate()
     try:
-        process.wait(20)
-        process.terminate()
+        process.wait(3)
     except subprocess.TimeoutExpired:
-        process.terminate()  # a second signal ends its patience
+        process.terminate()  # a second signal ends its patience with each role
         try:
-            process.wait(20)
+            process.wait(30)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(5)
