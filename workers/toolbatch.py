@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from shared.errors import LeaseLost
+from shared.request import estimate
 from shared.store.pool import Connection
 from shared.store.statements import one
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import EventKind, Repeat, RunStatus
+from workers import batch_room
+from workers.batch_room import Room
 from workers.emit import emit
 from workers.held import Held, Interrupt
 from workers.outgoing import Finished
 from workers.pause import Point
 from workers.ports import Ports
+from workers.providers.models import limits
 from workers.recording import RUN_S, Run
 from workers.tools import dispatch
 from workers.tools.context import ToolContext, ToolResult
@@ -30,18 +35,28 @@ CANCELLED = "cancelled before it ran: the turn was stopped"
 def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> tuple[Finished, ...]:
     """The results, one a run. Raises LeaseLost where others have the turn by now."""
     together = all(run.repeat is Repeat.REPEATABLE for run in runs)
+    room = _room(held)
     results: list[Finished] = []
     for run in runs:
-        if held.must_stop():
-            results.append(_finished(run, RunStatus.CANCELLED, ToolResult(CANCELLED, is_error=True)))
+        refusal = CANCELLED if held.must_stop() else room.refusal()
+        if refusal is not None:
+            results.append(_finished(run, RunStatus.CANCELLED, ToolResult(refusal, is_error=True)))
             continue
         if not together and run.status is RunStatus.ASKED:
             _start(ports, held, run)
-        results.append(_run(ports, held, run))
+        results.append(_run(ports, held, run, room))
     return tuple(results)
 
 
-def _run(ports: Ports, held: Held, run: Run) -> Finished:
+def _room(held: Held) -> Room:
+    """What the window has left, anchored on what was billed last."""
+    used = estimate.estimate(held.request, held.claim.model) if held.request is not None else 0
+    if held.baseline is not None:
+        used = estimate.projected(held.baseline[1], held.baseline[0], used)
+    return batch_room.room(held.claim.model, limits(held.claim.model).window, used)
+
+
+def _run(ports: Ports, held: Held, run: Run, room: Room) -> Finished:
     emit(
         ports, held, EventKind.TOOL_CALLED, step=run.step, ordinal=run.ordinal, tool=run.call.name,
         arguments=bounded(run.call.arguments_text, 2000),
@@ -50,6 +65,7 @@ def _run(ports: Ports, held: Held, run: Run) -> Finished:
     ports.pauses.at(Point.BEFORE_TOOL)
     result = _perform(held, run) if _may_begin(ports, held, run) else ToolResult(CANCELLED, is_error=True)
     ports.pauses.at(Point.AFTER_TOOL)
+    result = replace(result, text=room.take(result.text))
     cancelled = result.is_error and held.interrupted() is Interrupt.CANCEL
     status = RunStatus.CANCELLED if cancelled else RunStatus.FAILED if result.is_error else RunStatus.DONE
     finished = _finished(run, status, result)
