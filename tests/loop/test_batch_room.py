@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tests.ground import Ground, Rehearsal
-
 from workers import batch_room
 from workers.batch_room import MOST_RUNS
 
