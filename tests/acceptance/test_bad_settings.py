@@ -67,8 +67,8 @@ def _told(ended: Ended, code: int, *words: str) -> None:
     ("roles", "settings", "words"),
     [
         (ROLES, {"SLTOS": "3"}, ("NIGHTSHIFT_SLTOS is not a setting", "Did you mean NIGHTSHIFT_SLOTS?")),
-        (("api", "up"), {"SLOTS": "many"}, ("NIGHTSHIFT_SLOTS", "'many'")),
-        (("beat", "up"), {"TEAM_ZONE": "Europe/Atlantis"}, ("NIGHTSHIFT_TEAM_ZONE", "'Europe/Atlantis'", "IANA")),
+        (("up",), {"SLOTS": "many"}, ("NIGHTSHIFT_SLOTS", "'many'")),
+        (("up",), {"TEAM_ZONE": "Europe/Atlantis"}, ("NIGHTSHIFT_TEAM_ZONE", "'Europe/Atlantis'", "IANA")),
     ],
 )
 def test_a_wrong_variable_stops_a_process_and_is_named(
@@ -82,7 +82,7 @@ def test_a_wrong_variable_stops_a_process_and_is_named(
 def test_a_wrong_key_of_the_file_is_named_with_the_file(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text('slts = 3\nmodel = "x"\n', "utf-8")
-    for ended in _run(tmp_path, ("migrate", "up"), {"CONFIG": str(file)}).values():
+    for ended in _run(tmp_path, ("migrate",), {"CONFIG": str(file)}).values():
         _told(ended, WRONG, str(file), "'slts' is not a setting", "Did you mean slots?")
 
 
@@ -99,14 +99,14 @@ def test_a_secret_is_not_shown_when_its_neighbour_is_wrong(tmp_path: Path) -> No
         "PROVIDER_KEY": "sesame",
         "DATABASE_URL": "postgresql://a:sesame@127.0.0.1/x",
     }
-    for ended in _run(tmp_path, ("migrate", "up"), given).values():
+    for ended in _run(tmp_path, ("migrate",), given).values():
         _told(ended, WRONG, "NIGHTSHIFT_PROVIDER_KIND", "'telepathy'")
         assert "sesame" not in ended.err + ended.out
 
 
 def test_an_unreachable_database_is_told_with_its_reason(tmp_path: Path) -> None:
     given = {"DATABASE_URL": "postgresql://anna:sesame@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
-    for role, ended in _run(tmp_path, ("api", "worker", "migrate", "up"), given).items():
+    for role, ended in _run(tmp_path, ("worker", "up"), given).items():
         _told(ended, FAILED, "Connection refused", "127.0.0.1", "NIGHTSHIFT_DATABASE_URL")
         assert "sesame" not in ended.err + ended.out, role
 
@@ -131,7 +131,7 @@ def _wrong_password(url: str) -> str:
 
 def test_a_wrong_password_is_told_as_such(tmp_path: Path, database_url: str, redis_url: str) -> None:
     given = {"DATABASE_URL": _wrong_password(database_url), "REDIS_URL": redis_url}
-    for role, ended in _run(tmp_path, ("api", "worker", "migrate", "up"), given).items():
+    for role, ended in _run(tmp_path, ("api", "worker"), given).items():
         _told(ended, ended.code, "password authentication failed", "user and password in NIGHTSHIFT_DATABASE_URL")
         assert ended.code in (WRONG, FAILED)
         assert "sesame" not in ended.err + ended.out, role
@@ -143,5 +143,5 @@ def test_a_database_newer_than_the_code_is_refused_by_every_process_that_uses_it
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("update alembic_version set version_num = '9999'")
     given = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
-    for ended in _run(tmp_path, ("api", "worker", "scheduler", "migrate", "up"), given).values():
+    for ended in _run(tmp_path, ("api", "worker", "scheduler", "up"), given).values():
         _told(ended, WRONG, "the database is newer than this code", "9999", "upgrade Nightshift")

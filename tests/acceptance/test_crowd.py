@@ -194,6 +194,21 @@ def test_no_two_requests_of_a_session_overlap(fleet: Rig, crowd: Crowd) -> None:
         assert Counter(row["status"] for row in booked) == Counter({"settled": len(calls)})
 
 
+def test_the_bill_of_each_session_is_the_providers(fleet: Rig, crowd: Crowd) -> None:
+    rows = fleet.http.get("/v1/ledger", params={"by": "session"}).raise_for_status().json()["items"]
+    booked = {row["key"]: row for row in rows}
+    for session in crowd.sessions:
+        calls, row = fleet.provider.ledger(session), booked[session]
+        assert row["cost_usd"] == pytest.approx(sum(call["usd"] for call in calls), rel=1e-9)
+        assert (row["calls"], row["open_calls"], row["reserved_usd"]) == (len(calls), 0, 0)
+        assert row["tokens"] == {
+            "input": sum(call["input"] for call in calls),
+            "output": sum(call["output"] for call in calls),
+            "cache_read": sum(call["cache_read"] for call in calls),
+            "cache_write": sum(call["cache_write_5m"] + call["cache_write_1h"] for call in calls),
+        }
+
+
 def test_transcripts_alternate_and_every_request_extends_the_one_before(
     fleet: Rig, crowd: Crowd, captured: Path
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance import leaks, long_session, prefix_script
-from tests.acceptance.house import Fleet, Rig, Row, bodies, capture, copy_tree, run_job, up
+from tests.acceptance.house import Fleet, Rig, Row, bodies, capture, copy_tree, refused, run_job, up
 from tests.acceptance.test_nonce import PROMPT, hide
 from tests.ground import Rehearsal, rehearsing
 
@@ -195,3 +195,10 @@ def test_without_a_tool_that_reads_the_hidden_sentence_is_not_in_the_brief(story
     assert "No tool here reads files" in brief
     sent = b"".join(bodies(story.captured, run["session_id"])).decode("utf-8")
     assert hidden.nonce not in brief + sent
+
+
+def test_a_call_that_is_not_there_cannot_be_replayed(story: Story) -> None:
+    first, last = story.played.turns[0], story.played.turns[-1]
+    foreign = story.stack.calls(last)[0]["id"]
+    for which in ({"step": 99}, {"call": foreign}, {"call": first}, {"step": 1, "call": foreign}):
+        refused(story.stack.http.get(f"/v1/turns/{first}/replay", params=which), 404, "not_found")
