@@ -1,4 +1,7 @@
-"""One stack for all that can share it: two beats, two schedulers, three workers, every request body captured."""
+"""One stack for all that can share it: two beats, two schedulers, three workers, every request body captured.
+
+Its scope is this folder: it must not idle through the rest of a run.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ def grounds() -> Generator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def fleet(grounds: Path) -> Generator[Rig]:
     crowd = Fleet(workers=3, concurrency=8, schedulers=2, beats=2)
     with up(grounds / "fleet", crowd, settings={"REHEARSAL": 1}) as stack:
         yield stack
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def captured(fleet: Rig, grounds: Path) -> Path:
     """Where the bodies of all calls of the shared stack are."""
     return capture(fleet.provider, grounds / "captured")
