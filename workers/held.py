@@ -90,6 +90,7 @@ class Held:
     """Committed rows that `request` does not hold yet, as the statements that wrote them gave them back."""
     calls_made: int = 0
     last_tool: str | None = None
+    reasoning_dropped: bool = False
     deadline: float = 0.0
     claimed_at: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)

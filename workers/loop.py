@@ -169,7 +169,8 @@ def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Faile
         unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.message,
         request_id=error.request_id,
     )  # fmt: skip
-    move = failures.next_move(recovery, held.failed_tries, random.Random())
+    drop = recovery.code == failures.REASONING_REFUSED and not held.reasoning_dropped
+    move = failures.RetryHere(0) if drop else failures.next_move(recovery, held.failed_tries, random.Random())
     if isinstance(move, failures.GiveUp):
         code = "context_overflow" if recovery.overflow else recovery.code
         ending = Ending(TurnStatus.FAILED, error_code=code, error_text=recovery.message)
@@ -181,6 +182,9 @@ def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Faile
     if isinstance(move, failures.ParkBackoff):
         recording.park(ports, held, "backoff", move.wait_s)
         return Parked("backoff", move.wait_s)
+    if drop:
+        held.reasoning_dropped = True
+        prefixing.begin_epoch(ports, held, "signed reasoning was refused")
     held.wait(move.wait_s)
     return _Again()
 

@@ -59,6 +59,30 @@ def ensure(ports: Ports, held: Held) -> None:
     held.prefix = digest
 
 
+def begin_epoch(ports: Ports, held: Held, cause: str) -> None:
+    """The same prefix again, as an edit: signed reasoning of what stands before it is left out from here on, for good.
+
+    Sent twice, it is two such edits, which say the same.
+    """
+    params = {"digest": held.prefix, "session": held.claim.session, "fence": held.claim.fence, "cause": cause}
+
+    def work(connection: Connection) -> int:
+        row = one(connection, step.PREFIX_ADOPT, params)
+        if row is None:
+            raise LeaseLost
+        return row["last_edit"]
+
+    def recover(connection: Connection) -> int | None:
+        row = one(connection, step.HOLD, params)
+        if row is None or row["fence"] != held.claim.fence:
+            raise LeaseLost
+        return None
+
+    held.last_edit = ports.database.write(work, recover=recover)
+    held.request, held.chain, held.pinned, held.baseline = None, None, None, None
+    held.unread.clear()
+
+
 def cold_request(ports: Ports, held: Held, *, final: bool = False) -> Request:
     """The request as the rows make it now: read whole, nothing from memory."""
     prefix = held.prefix

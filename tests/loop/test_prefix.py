@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from shared.store import transcript
 from tests.ground import Ground, Rehearsal
 
 
@@ -52,3 +53,35 @@ def _another_identity(identity: str, tools: tuple[str, ...]) -> str:
 
 def _no_tools(names: object) -> str:
     return "[]" if names else ""
+
+
+def test_a_session_whose_signed_reasoning_is_refused_goes_on_without_it(
+    worker: Ground, provider: Rehearsal, tmp_path: Any
+) -> None:
+    """The key or the model behind the address is another now: without the reasoning the same request is accepted."""
+    refused = "messages.1.content.0: Invalid `signature` in `thinking` block."
+    session = worker.session()
+    provider.script(
+        [
+            {"thinking": "hm", "tools": [{"name": "list_files", "input": {}}]},
+            {"fault": {"kind": "status", "status": 400, "error_type": "invalid_request_error", "message": refused}},
+            {"text": "went on"},
+            {"text": "and on"},
+        ],
+        session=str(session),
+    )
+    captured = tmp_path / "captured"
+    captured.mkdir()
+    provider.post("capture", {"directory": str(captured)})
+    turn = worker.turn(session, "go")
+    worker.look()
+    following = worker.turn(session, "more")
+    worker.look()
+    provider.post("capture", {"directory": None})
+    assert [worker.view(t)["answer"] for t in (turn, following)] == ["went on", "and on"]
+    bodies = [path.read_bytes() for path in sorted(captured.glob(f"*{session}*.json"))]
+    assert [b'"type":"thinking"' in body for body in bodies] == [False, True, False, False]
+    for call, body in zip(
+        worker.rows("select id from calls where session = %s order by seq", session), bodies, strict=True
+    ):
+        assert worker.database.read(lambda c, call=call: transcript.replay(c, call["id"])).body == body

@@ -61,6 +61,10 @@ OVERFLOW = (
 )
 """Words of a 400 that mean: reduce the context and try again. Source: the providers' documents and public issues."""
 
+REASONING_REFUSED = "reasoning_refused"
+"""A 400 about the signature of a thinking block: its prefix, key or model is another now. Sent without it, the call goes
+through. Source: Anthropic, preserved thinking (the text of the error)."""
+
 SPENT = ("spend limit", "spending limit", "spend cap", "usage limit", "credit balance", "insufficient_quota", "billing")
 """Words of a 429 or 400 that mean: money. It never succeeds by waiting. Source: Anthropic (a spend-cap 429 carries no
 retry-after), OpenAI (`insufficient_quota`)."""
@@ -136,6 +140,8 @@ def classify(error: ProviderError) -> Recovery:
         return Recovery("context_overflow", "the conversation no longer fits the model's window", overflow=True)
     if status in (400, 402, 403, 429) and any(word in words for word in SPENT) and error.retry_after_s is None:
         return Recovery("provider_money", _say(error, _STATUS[402][1]), fatal=True)
+    if status == 400 and "signature" in words and "thinking" in words:
+        return Recovery(REASONING_REFUSED, "the provider no longer accepts its own signed reasoning", fatal=True)
     retry, advice = _STATUS.get(status, (status >= 500, "the provider failed" if status >= 500 else "it was refused"))
     return Recovery(
         error.code,
