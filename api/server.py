@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
         return _say(error.message, WRONG_SETTINGS)
     except psycopg.OperationalError as error:
         sentence = migrate.unreachable_text(error)
-        return _say(sentence, WRONG_SETTINGS if "user and password" in sentence else FAILED)
+        return _say(sentence, WRONG_SETTINGS if migrate.WRONG_PASSWORD in sentence else FAILED)
     except OSError as error:
         return _say(f"cannot listen ({error.strerror}): see NIGHTSHIFT_API_HOST and NIGHTSHIFT_API_PORT", FAILED)
     logs.configure(settings.log_level)

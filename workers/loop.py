@@ -134,6 +134,7 @@ def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnO
     emit(
         ports, held, EventKind.STEP_FINISHED, step=planned.step, text=reply.text.strip() and reply.text,
         cost_usd=None if outcome.cost is None else float(outcome.cost), tokens=conversing.tokens(reply.usage),
+        stop_reason=reply.stop_reason,
     )  # fmt: skip
     if recorded.cancel_requested:
         held.interrupt(Interrupt.CANCEL)

@@ -56,8 +56,9 @@ def main(argv: list[str]) -> int:
         sys.stderr.write(f"{error.code}: {error.message}\n")
         return 78 if error.code in {"settings_invalid", "setting_unknown", "schema_mismatch"} else 1
     except psycopg.OperationalError as error:
-        sys.stderr.write(f"database_unavailable: {migrate.unreachable_text(error)}\n")
-        return 1
+        sentence = migrate.unreachable_text(error)
+        sys.stderr.write(f"database_unavailable: {sentence}\n")
+        return 78 if migrate.WRONG_PASSWORD in sentence else 1  # no restart mends a password
 
 
 def _with_slots(settings: Settings, argv: list[str]) -> Settings:

@@ -34,6 +34,7 @@ ROLE_SETTINGS: dict[str, str] = {
 """architecture.md, "The fence": a worker frozen inside a transaction otherwise blocks its own rescue for ever."""
 
 _LOCK = 7_231_000
+WRONG_PASSWORD = "check user and password in NIGHTSHIFT_DATABASE_URL"
 
 
 def _config() -> Config:
@@ -139,7 +140,7 @@ def unreachable_text(error: Exception) -> str:
     first = words[-1].strip() if words else type(error).__name__
     mend = "check NIGHTSHIFT_DATABASE_URL and that the server runs"
     if "password" in first or "authentication" in first:
-        mend = "check user and password in NIGHTSHIFT_DATABASE_URL"
+        mend = WRONG_PASSWORD
     return f"the database cannot be used ({first}): {mend}"
 
 
