@@ -12,4 +12,12 @@ def main(argv: list[str]) -> int:
     if "--mutants" in argv:
         return run_script(ROOT / "tests" / "mutants" / "run.py", [word for word in argv if word != "--mutants"])
     print(f"Postgres 15: {find_major(15) or 'not here'}", flush=True)
-    return become([sys.executable, "-m", "pytest", "--durations=10", *from_here(argv)], without_keys())
+    return become([sys.executable, "-m", "pytest", "--durations=10", *_spread(argv), *from_here(argv)], without_keys())
+
+
+def _spread(argv: list[str]) -> list[str]:
+    """The whole suite over two processes, a file on one of them: most tests wait for other processes, not for the
+    processor. A part of it, or a person who gives `-n`, `-s` or `--pdb`, gets one process."""
+    whole = not any(word for word in argv if not word.startswith("-"))
+    own = any(word.startswith(("-n", "-s", "--pdb", "--dist", "-p")) for word in argv)
+    return ["-n", "2", "--dist", "loadfile"] if whole and not own else []

@@ -44,6 +44,11 @@ class Shown:
         return run(self.home, *words)
 
 
+def _hears_ctrl_c() -> None:
+    """A run in the background of a script has SIGINT ignored, and a child inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(home: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
     """A command of the console script, with nothing of the caller's settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NIGHTSHIFT_")}
@@ -55,6 +60,7 @@ def start(home: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_hears_ctrl_c,
     )
 
 
