@@ -60,7 +60,7 @@ def start(home: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_hears_ctrl_c,
+        preexec_fn=_hears_ctrl_c,  # noqa: PLW1509 - it calls nothing that a lock could hold
     )
 
 
