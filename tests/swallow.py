@@ -1,4 +1,5 @@
-"""A proxy between a worker and Postgres that loses what it is told to: a reply that never comes, or a statement that never arrives."""
+"""A proxy between a worker and Postgres that loses what it is told to: a reply that never comes, or a statement that
+never arrives."""
 
 from __future__ import annotations
 
