@@ -14,13 +14,13 @@ from shared.request import assembled, blocks
 from shared.request.assembled import Message, Piece
 from shared.request.cache_plan import PlanState, place
 from shared.request.marked import Ttl
+from shared.request.repair import mend
 from tests.providers.caller import client_of
-from tests.request.test_repair import CASES
 from tests.rehearsal.served import Served, serve
+from tests.request.test_repair import CASES
 from workers.providers import prices, wire
 from workers.providers.failures import classify
 from workers.providers.params import Params, text
-from shared.request.repair import mend
 from workers.providers.replies import Reasoning, Reply, Text, TextDelta, ToolCall, Usage
 
 MODEL = "claude-sonnet-5-5"

@@ -1,4 +1,5 @@
-"""Migrations go up and down, on Postgres 18 and, where one is on this machine, on 15; and say what is wrong where they cannot."""
+"""Migrations go up and down, on Postgres 18 and, where one is on this machine, on 15; and say what is wrong where they
+cannot."""
 
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ def test_a_wrong_password_is_named_and_not_shown(database_url: str) -> None:
     wrong = database_url.replace("nightshift:", "nightshift:wrong", 1)
     with pytest.raises(StoreUnavailable, match="user and password") as refused:
         migrate.upgrade(wrong)
-    assert database_url.split(":")[2].split("@")[0] not in refused.value.message
+    assert database_url.split(":")[2].split("@", maxsplit=1)[0] not in refused.value.message
 
 
 def test_a_database_that_is_not_there_is_named(tmp_path: Path) -> None:

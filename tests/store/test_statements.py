@@ -46,8 +46,8 @@ insert into jobs (id, name, owner, principal, cron, zone, prompt, next_at)
   select gen_random_uuid(), 'job ' || n, %(p)s, %(p)s, '* * * * *', 'UTC', 'p', now() + interval '1 day'
   from generate_series(1, 500) n;
 insert into ticks (id, job, instant, turn, status, ended_at)
-  select gen_random_uuid(), (select id from jobs limit 1), now() - row_number() over () * interval '1 second', id, 'done',
-    now() from turns where status = 'done' limit 5000;
+  select gen_random_uuid(), (select id from jobs limit 1), now() - row_number() over () * interval '1 second', id,
+    'done', now() from turns where status = 'done' limit 5000;
 insert into deliveries (id, tick, turn, kind, target, status, ended_at)
   select gen_random_uuid(), id, turn, 'file', 'x', 'done', now() from ticks;
 insert into workers (boot_id, kind, host, pid, slots, classes, lock_key, lease_until, stopped_at)

@@ -62,8 +62,8 @@ OVERFLOW = (
 """Words of a 400 that mean: reduce the context and try again. Source: the providers' documents and public issues."""
 
 REASONING_REFUSED = "reasoning_refused"
-"""A 400 about the signature of a thinking block: its prefix, key or model is another now. Sent without it, the call goes
-through. Source: Anthropic, preserved thinking (the text of the error)."""
+"""A 400 about the signature of a thinking block: its prefix, key or model is another now. Sent without it, the call
+goes through. Source: Anthropic, preserved thinking (the text of the error)."""
 
 SPENT = ("spend limit", "spending limit", "spend cap", "usage limit", "credit balance", "insufficient_quota", "billing")
 """Words of a 429 or 400 that mean: money. It never succeeds by waiting. Source: Anthropic (a spend-cap 429 carries no
