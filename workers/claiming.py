@@ -8,7 +8,6 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from shared.errors import LeaseLost
 from shared.store.pool import Connection
 from shared.store.statements import admission, holder, one, run
 from shared.values import Purpose, TurnClass
@@ -20,20 +19,19 @@ from workers.ports import Ports
 def claim_next(ports: Ports, classes: Sequence[TurnClass], name: UUID) -> Held | None:
     """Claim and load one turn, or None. A claim carries a name, so that one whose reply was lost is found again."""
 
-    def recover(connection: Connection) -> DictRow | None:
+    def recover(connection: Connection) -> tuple[DictRow, DictRow] | None:
         run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
-        return one(connection, admission.CLAIMED, {"holder": ports.life.boot_id, "claim": name})
+        claimed = one(connection, admission.CLAIMED, {"holder": ports.life.boot_id, "claim": name})
+        held = None if claimed is None else one(connection, holder.HELD, {"turn": claimed["turn"]})
+        return None if claimed is None or held is None else (claimed, held)
 
-    claimed = ports.database.write(lambda c: _claim(c, ports, classes, name), recover=recover)
-    if claimed is None:
-        return None
-    held = ports.database.read(lambda c: one(c, holder.HELD, {"turn": claimed["turn"]}))
-    if held is None:
-        raise LeaseLost
-    return _held(ports, claimed, held)
+    found = ports.database.write(lambda c: _claim(c, ports, classes, name), recover=recover)
+    return None if found is None else _held(ports, *found)
 
 
-def _claim(connection: Connection, ports: Ports, classes: Sequence[TurnClass], name: UUID) -> DictRow | None:
+def _claim(
+    connection: Connection, ports: Ports, classes: Sequence[TurnClass], name: UUID
+) -> tuple[DictRow, DictRow] | None:
     with connection.transaction():
         run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
         limits = {"classes": list(classes), "principal_limit": ports.settings.principal_limit}
@@ -42,7 +40,9 @@ def _claim(connection: Connection, ports: Ports, classes: Sequence[TurnClass], n
             return None
         ports.pauses.at(Point.CLAIMING)
         params = {"session": picked["session"], "turn": picked["id"], "holder": ports.life.boot_id, "claim": name}
-        return one(connection, admission.CLAIM, params)
+        claimed = one(connection, admission.CLAIM, params)
+        held = one(connection, holder.HELD, {"turn": picked["id"]})
+    return None if claimed is None or held is None else (claimed, held)
 
 
 def _held(ports: Ports, claimed: DictRow, row: DictRow) -> Held:

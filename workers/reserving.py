@@ -42,7 +42,7 @@ from workers.providers.models import limits
 
 PROVISIONAL = 2**61
 COLD_EVERY = 64
-"""One call in so many, and the first of each claim, is projected from rows read afresh: a check of memory against itself
+"""One call in so many, and each claim's first, is projected from rows read afresh: a check of memory against itself
 is true by construction. Memory grows only by rows that a write gave back, so what is left to catch is rare; the read
 grows with the session (12 ms of CPU at 1,000 messages), and at one in 16 it was an eighth of a long session's step."""
 log = structlog.get_logger("reserving")

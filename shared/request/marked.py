@@ -70,10 +70,14 @@ def marked_from(request: Request, marks_text: str) -> MarkedRequest:
     """The request marked as a stored call was: with the same rows, its body equals what went out. Raises ValueError
     when the text is not a list of marks or names a place that the request does not have."""
     marks = tuple(_read(entry) for entry in blocks.split(marks_text))
-    rows = {piece.id for piece in request.pieces}
+    wanted = {one.at for one in marks if one.place is Place.MESSAGE}
+    for piece in reversed(request.pieces):  # marks stand near the end: a long history is not walked
+        if not wanted:
+            break
+        wanted.discard(piece.id)
+    if wanted:
+        raise ValueError(f"message {min(wanted)} carries a mark and is not in the request")
     for one in marks:
-        if one.place is Place.MESSAGE and one.at not in rows:
-            raise ValueError(f"message {one.at} carries a mark and is not in the request")
         if one.place is Place.SYSTEM and not 0 <= one.at < len(request.system):
             raise ValueError(f"system block {one.at} carries a mark and is not in the request")
     ends = [one.at for one in marks if one.place is Place.MESSAGE]

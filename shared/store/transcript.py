@@ -87,7 +87,14 @@ def project(
 def encode_marks(marked: MarkedRequest, provisional: int) -> str:
     """Marks as stored: a mark on a row that has no id yet (id above `provisional`) is stored by its place from the
     end."""
-    places = {piece.id: at - len(marked.request.pieces) for at, piece in enumerate(marked.request.pieces)}
+    pieces = marked.request.pieces
+    wanted = {one.at for one in marked.marks if one.place is Place.MESSAGE and one.at > provisional}
+    places: dict[int, int] = {}
+    at = 0
+    while len(places) < len(wanted):  # from the end, where they stand
+        at -= 1
+        if pieces[at].id in wanted:
+            places[pieces[at].id] = at
     return canonical.dump(
         [
             {

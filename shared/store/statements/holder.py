@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared.store.statements import named
 
-# All of it is this holder's alone from the claim's commit on, so a plain read is enough.
+# All of it is this holder's alone from the claim on, so a plain read is enough, in the claim's own transaction.
 HELD = named(
     "held",
     """
