@@ -129,6 +129,26 @@ def test_when_the_launcher_dies_with_a_job_the_job_is_asked_again(slow: Bench) -
     assert launcher_pid() != old
 
 
+def test_a_launcher_that_dies_right_after_its_fork_leaves_no_child_that_answers_for_itself(bench: Bench) -> None:
+    """Such a child, told late to die with its parent, answered alone, and the end of its answer was read as its end."""
+    (bench.workspace / "a.txt").write_text("needle")
+    for _ in range(25):
+        answered = threading.Event()
+
+        def kill_at_the_fork(pid: int, answered: threading.Event) -> None:
+            while not answered.is_set():
+                if children_of(pid):
+                    os.kill(pid, signal.SIGKILL)
+                    return
+
+        killer = threading.Thread(target=kill_at_the_fork, args=(launcher_pid(), answered))
+        killer.start()
+        text = bench.text("search_files", pattern="needle")
+        answered.set()
+        killer.join()
+        assert text.startswith("a.txt:1: needle")
+
+
 def test_jobs_of_many_threads_get_their_own_answers(bench: Bench) -> None:
     for number in range(8):
         (bench.workspace / f"{number}.txt").write_text(f"needle {number}")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workers.tools.context import ToolContext, ToolRefused, check_going
+from workers.tools.launcher import NAME_BYTES
 
 _ROOM = str(Path(__file__).resolve().parents[2])
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from workers.tools.launcher import main; main(int(sys.argv[2]))"
@@ -47,18 +48,18 @@ class _Launcher:
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    def submit(self, job: socket.socket) -> None:
-        """Hands the job's far end over; starts the launcher where there is none."""
+    def submit(self, job: socket.socket, name: bytes) -> None:
+        """Hands the job's far end over under its name; starts the launcher where there is none."""
         with self._lock:
             if self._control is not None and self._owner == os.getpid():
                 try:
-                    socket.send_fds(self._control, [b"j"], [job.fileno()])
+                    socket.send_fds(self._control, [name], [job.fileno()])
                     return
                 except OSError:
                     self._stop()
             self._start()
             assert self._control is not None
-            socket.send_fds(self._control, [b"j"], [job.fileno()])
+            socket.send_fds(self._control, [name], [job.fileno()])
 
     def start(self) -> None:
         """Has the launcher ready before the first job: it takes a fifth of a second."""
@@ -123,19 +124,20 @@ def _ask_once(
     context: ToolContext, request: Mapping[str, object], fds: Sequence[int], until: float, most: int
 ) -> Answer:
     ours, theirs = socket.socketpair()
+    name = os.urandom(NAME_BYTES)
     with ours:
         with theirs:
-            LAUNCHER.submit(theirs)
+            LAUNCHER.submit(theirs, name)
         message = json.dumps({**request, "seconds": until - time.monotonic()}).encode()
         try:
             socket.send_fds(ours, [len(message).to_bytes(4, "big")], list(fds))
             ours.sendall(message)
-            return _collect(context, ours, until, most)
+            return _collect(context, ours, until, most, name)
         except (BrokenPipeError, ConnectionResetError) as error:
             raise LauncherGone from error
 
 
-def _collect(context: ToolContext, ours: socket.socket, until: float, most: int) -> Answer:
+def _collect(context: ToolContext, ours: socket.socket, until: float, most: int, name: bytes) -> Answer:
     data = bytearray()
     ours.settimeout(_LOOK_EVERY_S)
     while True:
@@ -147,11 +149,14 @@ def _collect(context: ToolContext, ours: socket.socket, until: float, most: int)
         if not piece:
             break
         data += piece
-        if len(data) > most + 1:
+        if len(data) > most + NAME_BYTES + 1:
             return Answer(bytes(data[:most]), None)
-    if not data:
+    # The launcher's word on how the child ended stands behind the job's name: without it, nobody has said anything, and
+    # the last byte of an answer must not be taken for it.
+    body, said, end = data[: -NAME_BYTES - 1], data[-NAME_BYTES - 1 : -1], data[-1:]
+    if bytes(said) != name:
         raise LauncherGone
-    return Answer(bytes(data[:-1]), data[-1])
+    return Answer(bytes(body[:most]), None if len(body) > most else end[0])
 
 
 def _check(context: ToolContext, until: float) -> None:

