@@ -58,8 +58,7 @@ def test_ctrl_c_cancels_the_turn_and_the_session_goes_on(surface: Surface, typis
     surface.on_turn = lambda turn: turn.finish(answer="still here")
     typist.type("are you there?")
     typist.see("still here")
-    typist.interrupt()
-    assert typist.leave() == 0
+    assert typist.interrupt_until_gone() == 0
     assert {asked.path for asked in surface.asked if asked.path.endswith("/turns")} == {"/v1/sessions/s-1/turns"}
 
 

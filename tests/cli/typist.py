@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import signal
@@ -55,6 +56,15 @@ class Typist:
 
     def interrupt(self) -> None:
         self.process.send_signal(signal.SIGINT)
+
+    def interrupt_until_gone(self) -> int:
+        """As a person does who wants out: words on the screen do not say that their turn is over, and a Ctrl-C in that
+        moment still stops the turn."""
+        for _ in range(PATIENCE):
+            self.interrupt()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self.process.wait(1)
+        return self.leave()
 
     def leave(self) -> int:
         return self.process.wait(PATIENCE)
