@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,20 +63,37 @@ def frozen_at(rig: Rig, point: str, *, seconds: float, count: int = 6) -> Late:
     assert pause.arrived() == victim["pid"]
 
     frozen = rig.kill(victim["pid"], signal.SIGSTOP)
-    taken = [str(row["id"]) for row in rig.rows(held, victim["boot_id"])]
+    taken = _settled(lambda: [str(row["id"]) for row in rig.rows(held, victim["boot_id"])])
     figures = account(rig, f"SIGSTOP one of two workers at {point} for {seconds:.0f} s", turns)
     time.sleep(max(0.0, frozen + seconds - time.time()))
     before = written(rig, sessions, taken)
 
     rig.kill(victim["pid"], signal.SIGCONT)
     pause.go()
-    until(lambda: set(taken) <= _let_go(rig), 20, "the late worker's own finding that it is late")
+    try:
+        until(lambda: set(taken) <= _let_go(rig), 20, "the late worker's own finding that it is late")
+    except AssertionError as error:
+        for turn in set(taken) - _let_go(rig):
+            error.add_note(f"{turn}: {rig.turn(turn)}, log: {rig.of_turn(turn)}")
+        raise
     after = written(rig, sessions, taken)  # a turn that it had ended itself may still be told of
     for turn in turns:
         seen = fences(rig, turn)
         assert seen == sorted(seen), "an entry of an older holder behind the newer one's"
     wrote = {name: [line for line in after[name] if line not in before[name]] for name in after}
     return Late(figures, taken, {name: lines for name, lines in wrote.items() if lines})
+
+
+def _settled(read: Callable[[], list[str]]) -> list[str]:
+    """What `read` returns once it has been the same for half a second: a statement that was on its way when its
+    sender was stopped still counts as written in time."""
+    found, since = read(), time.monotonic()
+    while time.monotonic() < since + 0.5:
+        time.sleep(0.05)
+        now = read()
+        if now != found:
+            found, since = now, time.monotonic()
+    return found
 
 
 def _let_go(rig: Rig) -> set[str]:
