@@ -39,15 +39,6 @@ def until(true: Callable[[], T | None], seconds: float, what: str) -> T:
         found = true()
         if found:
             return found
-
-    def of_turn(self, turn: str) -> list[str]:
-        """Every log line that names this turn, with its log's name."""
-        return [
-            f"{path.stem}: {line}"
-            for path in sorted((self.home / "logs").glob("*.log"))
-            for line in path.read_text("utf-8", "replace").splitlines()
-            if turn in line
-        ]
         time.sleep(0.01)
     raise AssertionError(f"{what} did not come true within {seconds:.0f} s")
 
@@ -126,6 +117,15 @@ class Rig:
                         if row.get("event") == event:
                             found.append(row | {"log": path.stem})
         return found
+
+    def of_turn(self, turn: str) -> list[str]:
+        """Every log line that names this turn, with its log's name."""
+        return [
+            f"{path.stem}: {line}"
+            for path in sorted((self.home / "logs").glob("*.log"))
+            for line in path.read_text("utf-8", "replace").splitlines()
+            if turn in line
+        ]
 
     # --- what a client does -------------------------------------------------------------------------------------------
 
