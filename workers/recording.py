@@ -22,6 +22,7 @@ from shared.store.statements import one, turn_end
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import CallStatus, Purpose, Refund, Repeat, RunStatus, TurnStatus
+from workers import fence
 from workers.held import Held
 from workers.outgoing import returned
 from workers.pause import Point
@@ -122,12 +123,12 @@ def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending:
 
     def recover(connection: Connection) -> Recorded | None:
         written.clear()
-        fence = one(connection, statements.HOLD, {"session": held.claim.session})
+        now = fence.standing(connection, held)
         row = one(connection, statements.CALL_STATUS, {"call": planned.id})
-        if row is None or fence is None:
+        if row is None:
             raise LeaseLost
         landed = row["status"] == outcome.status  # a call that others booked as lost is none of ours
-        if fence["fence"] == held.claim.fence:
+        if now == held.claim.fence:
             return Recorded(False, ended=False) if landed else None
         turn = one(connection, turn_end.LOCK_TURN, {"turn": held.claim.turn})
         if landed and ending is not None and turn is not None and turn["status"] == ending.status:
@@ -165,9 +166,7 @@ def _finish(connection: Connection, ports: Ports, held: Held, ending: Ending) ->
     }  # fmt: skip
     if one(connection, turn_end.FINISH, values) is not None:
         return True
-    fence = one(connection, statements.HOLD, {"session": held.claim.session})
-    if fence is None or fence["fence"] != held.claim.fence:
-        raise LeaseLost
+    fence.confirm(connection, held)
     return False
 
 
@@ -207,11 +206,11 @@ def requeue(ports: Ports, held: Held) -> None:
 
 def _ended_by_us(connection: Connection, held: Held, status: TurnStatus) -> bool:
     """Whether our own last statement landed. False: it did not, and the fence is still ours. Raises LeaseLost."""
-    fence = one(connection, statements.HOLD, {"session": held.claim.session})
-    if fence is not None and fence["fence"] == held.claim.fence:
+    now = fence.standing(connection, held)
+    if now == held.claim.fence:
         return False
     turn = one(connection, turn_end.LOCK_TURN, {"turn": held.claim.turn})
-    if fence is not None and fence["fence"] == held.claim.fence + 1 and turn is not None and turn["status"] == status:
+    if now == held.claim.fence + 1 and turn is not None and turn["status"] == status:
         return True
     raise LeaseLost
 

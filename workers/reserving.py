@@ -16,7 +16,7 @@ from uuid import UUID
 
 import structlog
 
-from shared.errors import LeaseLost, NightshiftError
+from shared.errors import NightshiftError
 from shared.ids import uuid7
 from shared.request import blocks, cache_plan, digest, estimate, projection, repair
 from shared.request.assembled import Request
@@ -30,7 +30,7 @@ from shared.store.pool import Connection
 from shared.store.statements import every, one
 from shared.store.statements import step as statements
 from shared.values import EventKind, Purpose
-from workers import budget, prefixing
+from workers import budget, fence, prefixing
 from workers.emit import emit
 from workers.gathering import Gathered, has_result, waiting, with_warning
 from workers.held import Held
@@ -280,26 +280,18 @@ def _write(
         return _Rows(returned(rows)) if rows else None
 
     def recover(connection: Connection) -> _Rows | None:
-        _hold(connection, held)
+        fence.confirm(connection, held)
         return _Rows(None) if _landed(connection, held, gathered, call["call"]) else None
 
     written = ports.database.write(send, recover=recover)
     if written is not None:
         return written
-    fence = ports.database.read(lambda c: one(c, statements.HOLD, {"session": held.claim.session}))
-    if fence is None or fence["fence"] != held.claim.fence:
-        raise LeaseLost
+    ports.database.read(lambda c: fence.confirm(c, held))
     if alone and waiting(ports, held):
         return Arrived()
     return Refusal(
         "session_cap_reached", "the session's cap was lowered below what the next call may cost: raise it to go on"
     )
-
-
-def _hold(connection: Connection, held: Held) -> None:
-    row = one(connection, statements.HOLD, {"session": held.claim.session})
-    if row is None or row["fence"] != held.claim.fence:
-        raise LeaseLost
 
 
 def _landed(connection: Connection, held: Held, gathered: Gathered, call: UUID | None) -> bool:
