@@ -190,7 +190,7 @@ def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Faile
     return _Again()
 
 
-def _cut(ports: Ports, held: Held, planned: Planned, cut: conversing.Cut) -> TurnOutcome | None:
+def _cut(ports: Ports, held: Held, planned: Planned, cut: conversing.Cut) -> TurnOutcome:
     """Keep the visible text, marked cut; a drained turn starts that step anew elsewhere."""
     spent, cost, source = conversing.assumed(held, planned, cut.partial)
     drained = cut.reason is Interrupt.DRAIN
@@ -209,7 +209,7 @@ def _cut(ports: Ports, held: Held, planned: Planned, cut: conversing.Cut) -> Tur
     return _stopped(ports, held, cut.reason)
 
 
-def _stopped(ports: Ports, held: Held, reason: Interrupt | None) -> TurnOutcome | None:
+def _stopped(ports: Ports, held: Held, reason: Interrupt | None) -> TurnOutcome:
     """End or hand back a turn at a boundary, where its transcript is whole."""
     match reason:
         case Interrupt.DRAIN:
@@ -226,12 +226,8 @@ def _stopped(ports: Ports, held: Held, reason: Interrupt | None) -> TurnOutcome 
             return _end(ports, held, Ending(TurnStatus.DONE))
 
 
-def _end(ports: Ports, held: Held, ending: Ending) -> TurnOutcome | None:
-    """End a turn without a call in flight; what arrived meanwhile is folded first, so that nobody's words are lost."""
-    while not recording.finish(ports, held, ending):
-        if ending.status is TurnStatus.DONE and held.claim.turn_class is not TurnClass.CHORE:
-            return None
-        reserving.commit_rows(ports, held, gathering.gather(held, (), gathering.waiting(ports, held)))
+def _end(ports: Ports, held: Held, ending: Ending) -> Ended:
+    recording.end(ports, held, ending)
     return Ended(ending)
 
 

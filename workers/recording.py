@@ -22,7 +22,7 @@ from shared.store.statements import one, turn_end
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import CallStatus, Purpose, Refund, Repeat, RunStatus, TurnStatus
-from workers import fence
+from workers import fence, gathering, reserving
 from workers.held import Held
 from workers.outgoing import returned
 from workers.pause import Point
@@ -140,8 +140,15 @@ def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending:
     return recorded
 
 
-def finish(ports: Ports, held: Held, ending: Ending) -> bool:
-    """End a turn that has no call in flight. False where something waits in its inbox. Raises LeaseLost."""
+def end(ports: Ports, held: Held, ending: Ending) -> None:
+    """End a turn that has no call in flight; what arrived meanwhile is folded first, so that nobody's words are lost.
+    Raises LeaseLost."""
+    while not _finished(ports, held, ending):
+        reserving.commit_rows(ports, held, gathering.gather(held, (), gathering.waiting(ports, held)))
+
+
+def _finished(ports: Ports, held: Held, ending: Ending) -> bool:
+    """False where something waits in the turn's inbox."""
 
     def work(connection: Connection) -> bool:
         with connection.transaction():
