@@ -49,7 +49,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a turn ends. `force` ends it though something waits in the inbox: nothing uses it but a cancel."""
+    """How a turn ends, and what its person reads of it."""
 
     status: TurnStatus
     answer: str | None = None
@@ -240,7 +240,7 @@ def _values(held: Held, planned: Planned, outcome: Outcome) -> dict[str, Any]:
         "error_text": bounded(outcome.error_text, 2000) if outcome.error_text else None,
         "request_id": outcome.request_id, "stop_reason": outcome.stop_reason,
         "first_token_ms": None if outcome.first_token_ms is None else int(outcome.first_token_ms),
-        "step_done": int(outcome.step_done), "content": outcome.content, "sent": None, "blocks": outcome.reasoning,
+        "step_done": int(outcome.step_done), "content": outcome.content, "blocks": outcome.reasoning,
         "cut": outcome.cut, "may_run_s": RUN_S,
         "r_ordinal": array(r.ordinal for r in outcome.runs), "r_call_id": array(r.call.id for r in outcome.runs),
         "r_tool": array(r.call.name for r in outcome.runs),

@@ -251,7 +251,7 @@ def _call_fields(held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: 
 
 def _no_call() -> dict[str, Any]:
     names = (
-        "call", "c_step", "c_purpose", "c_provider", "c_model",  "c_params", "c_marks", "c_tail",
+        "call", "c_step", "c_purpose", "c_provider", "c_model", "c_params", "c_marks", "c_tail",
         "c_blocks", "c_digest", "c_estimate", "c_max_tokens",
     )  # fmt: skip
     return dict.fromkeys(names)
