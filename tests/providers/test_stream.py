@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.request import blocks
-from shared.text import clean_text
+from shared.text import REPLACEMENT, clean_text
 from tests.providers.caller import KEY, Caller, calling, client_of
 from tests.providers.raw_server import (
     LAST_CHUNK,
@@ -32,6 +32,7 @@ from tests.providers.raw_server import (
     tool_block,
 )
 from workers.providers import events
+from workers.providers.arguments import why_unfit
 from workers.providers.assembly import Assembly, BadStream, UnexpectedBlock
 from workers.providers.pieces import Pieces
 from workers.providers.replies import (
@@ -215,7 +216,9 @@ def test_arguments_that_cannot_be_sent_back_are_flagged_and_their_text_kept(
         assert call.malformed is None
     else:
         assert word in (call.malformed or "")
-        assert call.arguments_text == clean_text("".join(arguments))
+        kept = clean_text("".join(arguments))
+        assert call.arguments_text in (kept, kept + REPLACEMENT)
+        assert why_unfit(call.name, call.arguments_text) == call.malformed
     blocks.tool_use(call.id, call.name, call.sent_arguments)
 
 
@@ -237,7 +240,9 @@ def test_ids_that_are_double_missing_or_unfit_become_unique_and_stay_the_same_fo
     assert all(call.startswith("toolu_") for call in first[1:])
 
 
-@pytest.mark.parametrize(("name", "fit"), [("", "unnamed_tool"), (None, "unnamed_tool"), ("rm -rf /", "rm_-rf__")])
+@pytest.mark.parametrize(
+    ("name", "fit"), [("", "unnamed_tool"), (None, "unnamed_tool"), ("rm -rf /", "unfit_rm_-rf__")]
+)
 def test_a_tool_without_a_usable_name_is_flagged(name: str | None, fit: str) -> None:
     with calling(streamed(begin(), tool_block(0, "t", name), end("tool_use"))) as caller:
         (call,) = caller.call().tool_calls

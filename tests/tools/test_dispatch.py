@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from shared.values import Repeat
 from tests.tools.conftest import Bench
+from workers.providers.arguments import why_unfit
 from workers.tools import registry
 from workers.tools.context import Arguments, ToolContext, ToolResult
 from workers.tools.tool import Tool
@@ -177,3 +178,7 @@ def test_the_todo_list_is_echoed_whole(bench: Bench) -> None:
     assert text == "[x] read the mail\n[ ] write\n[1 open, 1 done]"
     assert bench.text("todo", items=[]) == "[0 open, 0 done]"
     assert list(bench.workspace.iterdir()) == []
+
+
+def test_no_tool_has_a_name_that_only_a_mended_call_can_have() -> None:
+    assert [name for name in registry.TOOLS if why_unfit(name, "{}") is not None] == []
