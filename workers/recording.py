@@ -16,6 +16,7 @@ from typing import Any
 from psycopg.rows import DictRow
 
 from shared.errors import LeaseLost
+from shared.request.marked import Ttl
 from shared.store.arrays import array
 from shared.store.pool import Connection
 from shared.store.statements import one, turn_end
@@ -33,7 +34,7 @@ from workers.tools import registry
 
 RUN_S = 120.0
 """How long one tool run may take; `may_run_until` tells others until when it may still happen."""
-WARM_S = {"5m": 300.0, "1h": 3600.0}
+WARM_S = {Ttl.MINUTES: 300.0, Ttl.HOUR: 3600.0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from shared.request import blocks, cache_plan, digest, estimate, projection, rep
 from shared.request.assembled import Request
 from shared.request.cache_plan import PlanState
 from shared.request.digest import Chain
-from shared.request.marked import MarkedRequest, Ttl
+from shared.request.marked import MarkedRequest
 from shared.request.projection import MessageRow
 from shared.request.repair import Repair
 from shared.store import transcript
@@ -171,8 +171,7 @@ def _draft(
 ) -> _Draft | Refusal:
     model = held.claim.model
     known = limits(model)
-    uses = _uses(held, base, gathered, known.window)
-    due = budget.due(uses, held.warned) if has_result(gathered) else ()
+    due = budget.due(_uses(held, base, gathered, known.window), held.warned) if has_result(gathered) else ()
     for one_due in due:
         limit = one_due.use.limit or Decimal(0)
         text = warnings.line(one_due.use.kind, one_due.threshold, one_due.use.used, limit)
@@ -195,9 +194,7 @@ def _draft(
             f"go on in a new session, or with a model that has a larger window",
         )
     max_tokens = max(1, min(ports.settings.max_output_tokens, known.max_output, room))
-    worst = prices.worst(
-        model, projected, max_tokens, at=datetime.now(UTC), ttl="1h" if held.claim.ttl == "1h" else "5m"
-    )
+    worst = prices.worst(model, projected, max_tokens, at=datetime.now(UTC), ttl=held.claim.ttl)
     decided = budget.reserve(worst, model, _caps(ports, held))
     match decided:
         case budget.Unpriced(message):
@@ -206,9 +203,7 @@ def _draft(
             return Refusal(f"{scope}_cap_reached", message)
         case budget.Fits(amount):
             pass
-    state = PlanState(
-        purpose=purpose, ttl=Ttl.HOUR if held.claim.ttl == "1h" else Ttl.MINUTES, last_breakpoint_message_id=held.pinned
-    )
+    state = PlanState(purpose=purpose, ttl=held.claim.ttl, last_breakpoint_message_id=held.pinned)
     warned = {one_due.use.kind: one_due.threshold for one_due in due}
     return _Draft(gathered, cache_plan.place(request, state), counted, projected, max_tokens, amount, warned, repairs)
 
