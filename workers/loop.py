@@ -126,14 +126,14 @@ def _plan(ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: boo
 def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnOutcome | _Stepped | None:
     content, reasoning = conversing.content_of(reply)
     runs = recording.runs_of(reply.tool_calls, planned.step) if planned.purpose is Purpose.MAIN else ()
-    bill = conversing.bill(held, planned, reply.usage)
+    bill = conversing.bill(held, planned, reply)
     outcome = conversing.settled(bill, reply, content, reasoning, runs)
     ending = _ending(planned, reply) if not runs else None
     recorded = recording.record(ports, held, planned, outcome, ending)
     ports.pauses.at(Point.RECORDED)
     emit(
         ports, held, EventKind.STEP_FINISHED, step=planned.step, text=reply.text.strip() and reply.text,
-        cost_usd=None if outcome.cost is None else float(outcome.cost), tokens=conversing.tokens(reply.usage),
+        cost_usd=None if outcome.cost is None else float(outcome.cost), tokens=conversing.tokens(outcome.usage),
         stop_reason=reply.stop_reason,
     )  # fmt: skip
     if recorded.cancel_requested:

@@ -286,6 +286,9 @@ def test_input_that_comes_whole_with_the_start_of_its_block_is_taken() -> None:
             Usage(5, 6, reasoning=4),
             (),
         ),
+        ({"input_tokens": 0}, {"output_tokens": 6}, None, ("usage_zero",)),
+        ({"input_tokens": 5}, {"output_tokens": 0}, None, ("usage_zero",)),
+        ({"input_tokens": 0, "cache_read_input_tokens": 9}, {"output_tokens": 6}, Usage(0, 6, cache_read=9), ()),
     ],
 )
 def test_usage_is_told_whole_or_not_at_all(
@@ -294,6 +297,20 @@ def test_usage_is_told_whole_or_not_at_all(
     with calling(streamed(begin(first), text_block(0, "x"), end(usage=last))) as caller:
         reply = caller.call()
     assert (reply.usage, reply.notes) == (usage, notes)
+
+
+def test_an_answer_of_nothing_may_have_written_nothing() -> None:
+    with calling(streamed(begin({"input_tokens": 5}), end(usage={"output_tokens": 0}))) as caller:
+        assert (caller.call().usage, caller.call().notes) == (Usage(5, 0), ())
+
+
+def test_an_answer_longer_than_its_tokens_can_be_has_no_usage() -> None:
+    long = text_block(0, "x" * 70_000)
+    acts = [streamed(begin({"input_tokens": 5}), long, end(usage={"output_tokens": n})) for n in (10, 100)]
+    with calling(*acts) as caller:
+        first, second = caller.call(), caller.call()
+    assert (first.usage, first.notes) == (None, ("usage_too_small",))
+    assert (second.usage, second.notes) == (Usage(5, 100), ())
 
 
 def test_writes_without_their_time_to_live_are_booked_at_the_dearer_one_that_was_asked_for() -> None:

@@ -105,7 +105,11 @@ class Assembly:
     def usage(self) -> tuple[Usage | None, str | None]:
         if not self.output_told:  # message_start alone tells one token of output, which is not the bill
             return None, "usage_missing"
-        return usage_of.buckets(self.told, self.hour_marks)
+        usage, note = usage_of.buckets(self.told, self.hour_marks)
+        if usage is not None:
+            spoke = any(block.kind != "text" or block.text for block in self.blocks)
+            note = usage_of.doubt(usage.output, self.chars, spoke=spoke)
+        return (usage, None) if note is None else (None, note)
 
     def partial(self) -> Partial:
         shown = "".join(block.pieces.text() for block in self.blocks if block.kind == "text")
