@@ -85,6 +85,8 @@ class _Rows:
 @dataclass(frozen=True, slots=True)
 class _Draft:
     gathered: Gathered
+    rows: list[MessageRow]
+    """What `marked` was made of besides the base: rows that stand, and rows under ids that are not theirs yet."""
     marked: MarkedRequest
     estimate: int
     projected: int
@@ -205,7 +207,8 @@ def _draft(
             pass
     state = PlanState(purpose=purpose, ttl=held.claim.ttl, last_breakpoint_message_id=held.pinned)
     warned = {one_due.use.kind: one_due.threshold for one_due in due}
-    return _Draft(gathered, cache_plan.place(request, state), counted, projected, max_tokens, amount, warned, repairs)
+    marked = cache_plan.place(request, state)
+    return _Draft(gathered, rows, marked, counted, projected, max_tokens, amount, warned, repairs)
 
 
 def _uses(held: Held, base: Request, gathered: Gathered, window: int) -> tuple[budget.Use, ...]:
@@ -322,11 +325,14 @@ def _from_rows(
         rows = ports.database.read(lambda c: transcript.load_messages(c, session, after=base.newest))
     elif purpose is not Purpose.FINAL:
         rows = [*held.unread, *rows]
-    request = projection.extend(base, rows)
-    if tail is not None:
-        request = projection.with_tail(request, blocks.split(tail))
-    if draft.repairs:
-        request, _, _ = repair.mend(request)
+    as_drafted = tail is None and not draft.repairs
+    request = projection.renumbered(base, draft.marked.request, draft.rows, rows) if as_drafted else None
+    if request is None:
+        request = projection.extend(base, rows)
+        if tail is not None:
+            request = projection.with_tail(request, blocks.split(tail))
+        if draft.repairs:
+            request, _, _ = repair.mend(request)
     if purpose is not Purpose.FINAL:
         held.request = request
         held.unread.clear()
