@@ -69,6 +69,7 @@ class Assembly:
     sink: Callable[[Delta], None]
     since_ms: Callable[[], float]
     hour_marks: Callable[[], bool]
+    most_chars: int = CHARS_LIMIT
     blocks: list[Block] = field(default_factory=list[Block])
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     message: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -250,8 +251,9 @@ class Assembly:
 
     def _count(self, piece: str) -> None:
         self.chars += len(piece)
-        if self.chars > CHARS_LIMIT:
-            raise TooLarge(f"more than {CHARS_LIMIT:,} characters")
+        most = min(CHARS_LIMIT, self.most_chars)
+        if self.chars > most:
+            raise TooLarge(f"more than {most:,} characters")
 
     def _touch(self) -> None:
         if self.first_token_ms is None:
