@@ -5,6 +5,7 @@ Done by hand, since the usual way refuses lone surrogates and mangles what it ca
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from typing import TypeVar, cast
@@ -17,6 +18,8 @@ from shared.errors import Refused
 from shared.text import REPLACEMENT
 
 MOST_BODY = 12 * 1024 * 1024
+BODY_S = 60.0
+"""For a whole body; the largest one needs a line of 1.6 Mbit/s."""
 _MOST_DRAINED = 4 * MOST_BODY
 _MOST_DEPTH = 40
 _MOST_VALUES = 20_000
@@ -25,7 +28,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 async def read(request: Request) -> bytes:
-    """The whole body. Raises Refused `body_too_large` (413).
+    """The whole body. Raises Refused `body_too_large` (413), `body_too_slow` (408), `body_cut_off` (400).
 
     What is too large is still taken in and thrown away, within a bound: a client that is cut off while it sends sees
     a broken connection, not the sentence.
@@ -33,12 +36,16 @@ async def read(request: Request) -> bytes:
     chunks: list[bytes] = []
     size = 0
     try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size <= MOST_BODY:
-                chunks.append(chunk)
-            elif size > _MOST_DRAINED:
-                break
+        async with asyncio.timeout(BODY_S):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size <= MOST_BODY:
+                    chunks.append(chunk)
+                elif size > _MOST_DRAINED:
+                    break
+    except TimeoutError as error:
+        text = f"the request's body did not come within {BODY_S:g} s: send it again, on a better line"
+        raise Refused(text, code="body_too_slow", status=408) from error
     except ClientDisconnect as error:
         raise Refused("the request was cut off before its end", code="body_cut_off", status=400) from error
     if size > MOST_BODY:

@@ -69,6 +69,8 @@ def problem(
     extra = dict(headers or {})
     if status in {429, 503}:
         extra.setdefault("retry-after", str(RETRY_AFTER_S))
+    if status == 408:
+        extra.setdefault("connection", "close")  # what may still come of the body belongs to no request
     if status == 401:
         extra.setdefault("www-authenticate", "Bearer")
     return Response(body(status, code, detail, errors), status, extra, MEDIA_TYPE)

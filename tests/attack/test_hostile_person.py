@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Generator
 
@@ -94,3 +95,58 @@ def test_a_large_body_behind_a_small_head_is_no_large_head(api: Api) -> None:
     with anna.http as http:
         for _ in range(2):
             assert http.post("/v1/sessions", content=b'{"title":"x"}' + b" " * 1_000_000).status_code == 201
+
+
+def _dripped(api: Api, head: bytes, seconds: float = 15.0) -> bytes:
+    """What an API says to a body that comes byte by byte, before it ends the connection."""
+    host, port = api.url.removeprefix("http://").split(":")
+    said, began = b"", time.monotonic()
+    with socket.create_connection((host, int(port)), timeout=0.05) as connection:
+        connection.sendall(head)
+        while time.monotonic() - began < seconds:
+            try:
+                connection.sendall(b" ")
+                got = connection.recv(4096)
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                return said
+            if not got:
+                return said
+            said += got
+    raise AssertionError(f"still open after {seconds} s")
+
+
+def test_a_body_that_comes_too_slowly_is_refused_and_its_connection_closed(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.bodies.BODY_S", 0.5)
+    token = api.person("anna").token
+    for length in ("content-length: 10000000", "transfer-encoding: chunked"):
+        head = f"POST /v1/sessions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n{length}\r\n\r\n"
+        said = _dripped(api, head.encode() + (b"800000\r\n" if "chunked" in length else b""))
+        assert said.startswith(b"HTTP/1.1 408 "), said
+        assert b'"code":"body_too_slow"' in said
+        assert b"application/problem+json" in said
+        assert b"connection: close" in said.lower()
+
+
+@pytest.mark.parametrize("head", [b"POST /v1/sessions", b"POST /nothing/here", b"GET /healthz"])
+def test_a_body_that_nobody_reads_holds_no_connection_either(
+    api: Api, monkeypatch: pytest.MonkeyPatch, head: bytes
+) -> None:
+    monkeypatch.setattr("api.bodies.BODY_S", 0.5)
+    monkeypatch.setattr("api.heads.UNREAD_S", 0.5)
+    said = _dripped(api, head + b" HTTP/1.1\r\nhost: x\r\ncontent-length: 10000000\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 ")
+
+
+def test_the_time_for_a_body_ends_with_it(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.bodies.BODY_S", 0.2)
+    monkeypatch.setattr("api.heads.UNREAD_S", 0.1)
+    host, port = api.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        for _ in range(2):
+            connection.sendall(b"POST /v1/sessions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 401 ")
+            threading.Event().wait(0.8)  # idle, as between two requests of an honest client
