@@ -10,7 +10,7 @@ from psycopg.rows import DictRow
 
 from shared.request.marked import Ttl
 from shared.store.pool import Connection
-from shared.store.statements import admission, holder, one, run
+from shared.store.statements import admission, one, run
 from shared.values import Purpose, TurnClass
 from workers.held import Claim, Held, Money
 from workers.pause import Point
@@ -20,19 +20,15 @@ from workers.ports import Ports
 def claim_next(ports: Ports, classes: Sequence[TurnClass], name: UUID) -> Held | None:
     """Claim and load one turn, or None. A claim carries a name, so that one whose reply was lost is found again."""
 
-    def recover(connection: Connection) -> tuple[DictRow, DictRow] | None:
+    def recover(connection: Connection) -> DictRow | None:
         run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
-        claimed = one(connection, admission.CLAIMED, {"holder": ports.life.boot_id, "claim": name})
-        held = None if claimed is None else one(connection, holder.HELD, {"turn": claimed["turn"]})
-        return None if claimed is None or held is None else (claimed, held)
+        return one(connection, admission.CLAIMED, {"holder": ports.life.boot_id, "claim": name})
 
-    found = ports.database.write(lambda c: _claim(c, ports, classes, name), recover=recover)
-    return None if found is None else _held(ports, *found)
+    row = ports.database.write(lambda c: _claim(c, ports, classes, name), recover=recover)
+    return None if row is None else _held(ports, row)
 
 
-def _claim(
-    connection: Connection, ports: Ports, classes: Sequence[TurnClass], name: UUID
-) -> tuple[DictRow, DictRow] | None:
+def _claim(connection: Connection, ports: Ports, classes: Sequence[TurnClass], name: UUID) -> DictRow | None:
     with connection.transaction():
         run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
         limits = {"classes": list(classes), "principal_limit": ports.settings.principal_limit}
@@ -41,21 +37,19 @@ def _claim(
             return None
         ports.pauses.at(Point.CLAIMING)
         params = {"session": picked["session"], "turn": picked["id"], "holder": ports.life.boot_id, "claim": name}
-        claimed = one(connection, admission.CLAIM, params)
-        held = one(connection, holder.HELD, {"turn": picked["id"]})
-    return None if claimed is None or held is None else (claimed, held)
+        return one(connection, admission.CLAIM, params)
 
 
-def _held(ports: Ports, claimed: DictRow, row: DictRow) -> Held:
+def _held(ports: Ports, row: DictRow) -> Held:
     claim = Claim(
-        turn=claimed["turn"],
-        session=claimed["session"],
-        fence=claimed["fence"],
-        turn_class=TurnClass(claimed["class"]),
+        turn=row["turn"],
+        session=row["session"],
+        fence=row["fence"],
+        turn_class=TurnClass(row["class"]),
         holder=ports.life.boot_id,
-        attempts=claimed["attempts"],
-        takeovers=claimed["takeovers"],
-        requested_by=claimed["requested_by"],
+        attempts=row["attempts"],
+        takeovers=row["takeovers"],
+        requested_by=row["requested_by"],
         profile=row["profile"],
         provider=row["provider"],
         model=row["model"],
@@ -67,7 +61,7 @@ def _held(ports: Ports, claimed: DictRow, row: DictRow) -> Held:
         ttl=Ttl(row["ttl"]),
         session_started=row["session_started"].isoformat(),
         seconds_left=row["seconds_left"],
-        waited_s=claimed["waited_s"],
+        waited_s=row["waited_s"],
     )
     return Held(
         claim=claim,

@@ -61,12 +61,27 @@ def pick(connection: Connection, limits: Mapping[str, Any]) -> DictRow | None:
     return one(connection, CLAIM_PICK, limits) or one(connection, CLAIM_PICK_DEEP, limits)
 
 
+# What the holder must know of its turn and session: both are its alone from the claim on.
+_HELD = """
+select t.id as turn, t.session, t.fence, t.class, t.attempts, t.takeovers, t.requested_by,
+  extract(epoch from clock_now() - t.queued_at)::float8 as waited_s,
+  extract(epoch from t.deadline_at - clock_now())::float8 as seconds_left,
+  t.step, t.steps, t.refunds, t.max_steps, t.warned, t.cap_usd as turn_cap, t.spent_usd as turn_spent,
+  t.reserved_usd as turn_reserved, t.last_tool,
+  s.profile, s.provider, s.model, s.workspace, s.folder, s.cap_usd as session_cap, s.spent_usd as session_spent,
+  s.reserved_usd as session_reserved, s.prefix, s.last_edit, s.baseline_estimate, s.baseline_billed,
+  s.last_breakpoint_message, s.chain_blocks, s.chain_digest, s.ttl, s.created_at as session_started,
+  (select coalesce(max(ordinal) + 1, 0) from messages m where m.turn = t.id and m.step = t.step) as next_ordinal,
+  (select count(*) from calls c where c.turn = t.id and c.step = t.step + 1 and c.status = 'failed') as failed_tries,
+  (select case when c.status = 'failed' then c.purpose end from calls c
+   where c.turn = t.id and c.step = t.step + 1 order by c.seq desc limit 1) as failed_purpose
+"""
+
 CLAIM = named(
     "claim",
     """
 with s as (
-  update sessions set fence = fence + 1 where id = %(session)s
-  returning id, fence, prefix, spent_usd, reserved_usd
+  update sessions set fence = fence + 1 where id = %(session)s returning *
 ), t as (
   update turns set status = 'running', holder = %(holder)s, claim = %(claim)s, attempts = attempts + 1, fence = s.fence,
     started_at = coalesce(started_at, clock_now()),
@@ -74,20 +89,20 @@ with s as (
   from s where turns.id = %(turn)s and turns.session = s.id and turns.status = 'queued'
   returning turns.*
 )
-select t.id as turn, t.session, s.fence, t.class, t.step, t.attempts, t.takeovers, t.requested_by,
-  t.deadline_at, t.cancel_requested_at, extract(epoch from clock_now() - t.queued_at)::float8 as waited_s
-from t, s
-""",
+"""
+    + _HELD
+    + "from t, s",
     "turns_pkey",
+    "sessions_pkey",
 )
 
 # Whether a claim whose reply was lost is there. Asked under the claim lock, which the lost transaction held to its end.
 CLAIMED = named(
     "claimed",
-    """
-select t.id as turn, t.session, t.fence, t.class, t.step, t.attempts, t.takeovers, t.requested_by,
-  t.deadline_at, t.cancel_requested_at, extract(epoch from clock_now() - t.queued_at)::float8 as waited_s
-from turns t where t.holder = %(holder)s and t.status = 'running' and t.claim = %(claim)s
+    _HELD
+    + """
+from turns t join sessions s on s.id = t.session
+where t.holder = %(holder)s and t.status = 'running' and t.claim = %(claim)s
 """,
     "turns_held",
 )

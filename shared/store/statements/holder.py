@@ -1,29 +1,8 @@
-"""What the holder reads at its claim, and what a process asks each second about the turns it holds."""
+"""What the holder reads of what a crash left open, and what a process asks each second about the turns it holds."""
 
 from __future__ import annotations
 
 from shared.store.statements import named
-
-# All of it is this holder's alone from the claim on, so a plain read is enough, in the claim's own transaction.
-HELD = named(
-    "held",
-    """
-select s.profile, s.provider, s.model, s.workspace, s.folder, s.cap_usd as session_cap, s.spent_usd as session_spent,
-  s.reserved_usd as session_reserved, s.prefix, s.last_edit, s.baseline_estimate, s.baseline_billed,
-  s.last_breakpoint_message, s.chain_blocks, s.chain_digest, s.ttl, s.created_at as session_started, s.owner,
-  t.step, t.steps, t.refunds, t.max_steps, t.warned, t.cap_usd as turn_cap, t.spent_usd as turn_spent,
-  t.reserved_usd as turn_reserved, t.last_tool,
-  extract(epoch from t.deadline_at - clock_now())::float8 as seconds_left,
-  (select coalesce(max(ordinal) + 1, 0) from messages m where m.turn = t.id and m.step = t.step) as next_ordinal,
-  (select count(*) from calls c where c.turn = t.id and c.step = t.step + 1 and c.status = 'failed') as failed_tries,
-  (select case when c.status = 'failed' then c.purpose end from calls c
-   where c.turn = t.id and c.step = t.step + 1 order by c.seq desc limit 1) as failed_purpose
-from turns t join sessions s on s.id = t.session
-where t.id = %(turn)s
-""",
-    "turns_pkey",
-    "sessions_pkey",
-)
 
 # Runs of the last committed step whose results are not in the transcript yet: what a crash left open.
 OPEN_RUNS = named(
