@@ -107,6 +107,20 @@ def test_the_body_goes_out_byte_for_byte_under_the_headers_that_we_chose(monkeyp
     assert not [line for line in lines if "other" in line or line.startswith(("x-foreign", "x-api-key", "traceparent"))]
 
 
+def test_every_call_goes_out_under_the_headers_that_the_sdk_works_out_for_the_first() -> None:
+    bodies = [b'{"a":"' + b"x" * size + b'"}' for size in (1, 5_000, 30)]
+    with calling(saying("ok")) as caller:
+        for body in bodies:
+            caller.call(body)
+        arrived = caller.server.requests
+    assert [body for _, body in arrived] == bodies
+    heads = [sorted(head.split(b"\r\n")) for head, _ in arrived]
+    for head, body in zip(heads, bodies, strict=True):
+        head.remove(b"Content-Length: %d" % len(body))
+    assert heads[0] == heads[1] == heads[2]
+    assert not [line for line in heads[0] if line.lower().startswith(b"content-length")]
+
+
 def test_a_base_url_may_end_with_the_version() -> None:
     with serving(saying("ok")) as server:
         for suffix in ("", "/", "/v1", "/v1/", "/proxy/v1"):
