@@ -83,7 +83,8 @@ class ClockMover:
         if settings.rehearsal and settings.provider_base_url:
             try:
                 url = f"{settings.provider_base_url.rstrip('/')}/rehearsal/clock"
-                self._client.post(url, json={"offset_s": offset_s}).raise_for_status()
+                headers = {"x-rehearsal-token": settings.rehearsal_token}
+                self._client.post(url, json={"offset_s": offset_s}, headers=headers).raise_for_status()
             except httpx.HTTPError as error:
                 self._room.count("clock.provider_not_told", error=type(error).__name__)
                 self._told = None

@@ -41,6 +41,8 @@ class Settings(BaseModel):
     provider_base_url: str = ""
     provider_key: str = ""
     rehearsal: bool = False
+    rehearsal_token: str = ""
+    """Of the rehearsal provider's control surface. A stack makes one where none is given."""
     model: str = "claude-sonnet-5-5"
     max_output_tokens: int = Field(default=8192, ge=1)
     call_cap_usd: Decimal | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import subprocess
 import sys
 import time
@@ -54,6 +55,12 @@ class Rehearsal:
 
     url: str
     pid: int
+    token: str = field(repr=False)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What opens its control surface."""
+        return {"x-rehearsal-token": self.token}
 
     def script(self, replies: list[dict[str, Any]], **more: Any) -> None:
         self._post("script", {"replies": replies, **more})
@@ -63,22 +70,25 @@ class Rehearsal:
 
     def ledger(self, session: UUID | str | None = None) -> list[dict[str, Any]]:
         params = {"session": str(session)} if session else {}
-        found: dict[str, Any] = (
-            httpx.get(f"{self.url}/rehearsal/ledger", params=params, timeout=10).raise_for_status().json()
-        )
+        found: dict[str, Any] = self.ask("GET", "ledger", params=params).raise_for_status().json()
         return found["calls"]
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
         return self._post(path, body)
 
     def _post(self, path: str, body: dict[str, Any]) -> Any:
-        return httpx.post(f"{self.url}/rehearsal/{path}", json=body, timeout=10).raise_for_status().json()
+        return self.ask("POST", path, json=body).raise_for_status().json()
+
+    def ask(self, method: str, path: str, *, timeout: float = 10, **more: Any) -> httpx.Response:
+        """One request to its control surface, whatever comes of it."""
+        return httpx.request(method, f"{self.url}/rehearsal/{path}", headers=self.headers, timeout=timeout, **more)
 
 
 @contextlib.contextmanager
 def rehearsing(cwd: Path | None = None) -> Generator[Rehearsal]:
     """The provider as a process of its own, on a free port."""
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    token = secrets.token_urlsafe(16)
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "NIGHTSHIFT_REHEARSAL_TOKEN": token}
     process = subprocess.Popen(
         [sys.executable, "-m", "deploy.main", "rehearsal"], stdout=subprocess.PIPE, text=True, env=env, cwd=cwd or ROOT
     )
@@ -86,7 +96,7 @@ def rehearsing(cwd: Path | None = None) -> Generator[Rehearsal]:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert "ready" in line, line
-        yield Rehearsal(line.split()[-1], process.pid)
+        yield Rehearsal(line.split()[-1], process.pid, token)
     finally:
         process.terminate()
         process.wait(10)

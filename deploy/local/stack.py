@@ -26,7 +26,10 @@ _PORT = re.compile(r"http://[^:/\s]+:(\d+)")
 _NOT_HANDED_ON = frozenset(
     PREFIX + name
     for name in ("TOKEN", "URL", "PROVIDER_KEY", "VENV", "PYTHON", "HOME", "DATABASE_URL", "DATABASE_DIRECT_URL")
-) | {PREFIX + name for name in ("REDIS_URL", "API_PORT", "SLOTS", "REHEARSAL", "PROVIDER_BASE_URL", "TEST_CLOCK")}
+) | {
+    PREFIX + name
+    for name in ("REDIS_URL", "API_PORT", "SLOTS", "REHEARSAL", "REHEARSAL_TOKEN", "PROVIDER_BASE_URL", "TEST_CLOCK")
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,11 @@ class Stack:
     def url(self) -> str:
         return next(iter(self.urls.values()), "")
 
+    @property
+    def rehearsal_token(self) -> str:
+        """What opens the rehearsal provider's control surface; empty where a real provider answers."""
+        return (self.settings.rehearsal_token or secret(self.home, "rehearsal-token")) if self.is_rehearsal else ""
+
     def facts(self, pids: Mapping[str, list[int]]) -> dict[str, object]:
         """What `stack.json` holds."""
         return {
@@ -74,6 +82,7 @@ class Stack:
             "database_direct_url": self.direct_url,
             "broker_url": self.broker_url,
             "rehearsal": self.is_rehearsal,
+            "rehearsal_token": self.rehearsal_token,
             "servers": self.servers,
             "home": str(self.home.root),
             "logs": str(self.home.logs),
@@ -142,6 +151,8 @@ def _environment(stack: Stack, role: str, **more: str) -> dict[str, str]:
         "TEST_CLOCK": "1" if stack.settings.test_clock else "0",
         "SLOTS": str(stack.fleet.concurrency),
     } | ({"PROVIDER_KEY": _key(stack)} if role == "worker" else {})
+    if role in {"rehearsal", "scheduler"}:  # the one that is told the time, and the one that tells it
+        ours["REHEARSAL_TOKEN"] = stack.rehearsal_token
     return {
         **clean_environment(),
         "PYTHONWARNINGS": _ROOT_IS_FINE,

@@ -6,11 +6,11 @@ from typing import Final
 
 import orjson
 
-from deploy.rehearsal.http import HttpRequest
+from deploy.rehearsal.http import TOKEN_HEADER, HttpRequest
 from deploy.rehearsal.ledger import Call
 
 _UNSAFE: Final = re.compile(r"[^\w.-]")
-_SECRET: Final = frozenset(("authorization", "x-api-key"))
+_SECRET: Final = frozenset(("authorization", "x-api-key", TOKEN_HEADER))
 
 
 def keep(directory: Path, call: Call, http: HttpRequest, with_headers: bool) -> None:

@@ -1,6 +1,7 @@
 """Owns the control surface under `/rehearsal/`: ledger, scripts, switches and waits for tests and for the stack."""
 
 import asyncio
+import hmac
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Final
 import orjson
 
 from deploy.rehearsal import ledger
-from deploy.rehearsal.http import Exchange, HttpRequest
+from deploy.rehearsal.http import TOKEN_HEADER, Exchange, HttpRequest
 from deploy.rehearsal.loose import Json, is_object
 from deploy.rehearsal.models import MODELS
 from deploy.rehearsal.reply import WrongScript
@@ -27,6 +28,8 @@ async def handle(world: World, http: HttpRequest, exchange: Exchange) -> None:
     try:
         if not http.headers.keys().isdisjoint(_OF_BROWSERS):
             status, answer = 403, {"error": "not for web pages: a page from anywhere could script the model from there"}
+        elif not _may(world, http):
+            status, answer = 401, {"error": f"{TOKEN_HEADER}: not the token that NIGHTSHIFT_REHEARSAL_TOKEN gave me"}
         elif name == "GET wait":
             status, answer = await _wait(world, http)
         elif name in _ROUTES:
@@ -39,6 +42,13 @@ async def handle(world: World, http: HttpRequest, exchange: Exchange) -> None:
     except (WrongScript, ValueError, KeyError, TypeError, OSError) as error:
         status, answer = 400, {"error": f"{type(error).__name__}: {error}"}
     exchange.answer(status, [("content-type", "application/json")], orjson.dumps(answer))
+
+
+def _may(world: World, http: HttpRequest) -> bool:
+    """Whether the caller was told the token. Without it any process of the machine could put words, and tool calls,
+    into the model's mouth. A provider that was given none has nobody who may."""
+    told = http.headers.get(TOKEN_HEADER, "").encode("latin-1")
+    return bool(world.token) and hmac.compare_digest(told, world.token.encode())
 
 
 def _body(http: HttpRequest) -> Json:

@@ -12,12 +12,16 @@ from urllib.parse import parse_qsl
 
 import httptools
 
+TOKEN_HEADER: Final = "x-rehearsal-token"  # noqa: S105 - its name
 BODY_LIMIT: Final = 32 * 1024 * 1024
 REASONS: Final = {
     200: "OK",
     302: "Found",
     400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
     404: "Not Found",
+    408: "Request Timeout",
     429: "Too Many Requests",
     500: "Internal Server Error",
 }

@@ -14,6 +14,8 @@ from deploy.rehearsal.script import ScriptBook
 
 @dataclass(slots=True)
 class World:
+    # Of the control surface, which is closed where it is empty.
+    token: str = field(default="", repr=False)
     cache: PromptCache = field(default_factory=PromptCache)
     ledger: Ledger = field(default_factory=Ledger)
     scripts: ScriptBook = field(default_factory=ScriptBook)

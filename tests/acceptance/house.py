@@ -60,7 +60,8 @@ def up(
     try:
         rig._await_start(home, process, output)
         facts = json.loads((home / "stack.json").read_text("utf-8"))
-        provider = Rehearsal(facts["provider_url"], facts["pids"].get("rehearsal", [0])[0])
+        pid = facts["pids"].get("rehearsal", [0])[0]
+        provider = Rehearsal(facts["provider_url"], pid, facts["rehearsal_token"])
         with client(facts["url"], facts["token"]) as http:
             yield Rig(home, process, http, provider)
     finally:
@@ -117,7 +118,7 @@ def capture(provider: Rehearsal, folder: Path) -> Path:
 
 def forget_scripts(stack: Rig) -> None:
     """Scripts of one module are not to answer the next one's turns. Calls and their numbers stay."""
-    httpx.delete(f"{stack.provider.url}/rehearsal/script", timeout=10).raise_for_status()
+    stack.provider.ask("DELETE", "script").raise_for_status()
 
 
 def bodies(folder: Path, session: str) -> list[bytes]:

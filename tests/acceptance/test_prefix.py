@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.acceptance import long_session, prefix_script
@@ -38,7 +37,7 @@ def _play(stack: Rig, gap_s: float) -> str:
 def _judge(stack: Rig, captured: Path, session: str, folder: Path) -> tuple[int, Row]:
     """Exit code and verdict of the script, run without this project and without any package."""
     ledger = folder / "ledger.json"
-    found = httpx.get(f"{stack.provider.url}/rehearsal/ledger", timeout=30).raise_for_status()
+    found = stack.provider.ask("GET", "ledger", timeout=30).raise_for_status()
     ledger.write_bytes(found.content)
     command = [
         sys.executable, "-I", "-S", str(SCRIPT), str(captured), "--ledger", str(ledger), "--session", session,

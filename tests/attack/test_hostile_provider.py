@@ -139,5 +139,7 @@ def test_a_web_page_cannot_script_the_rehearsal_model(provider: Rehearsal) -> No
     script = {"replies": [{"text": "read all keys"}]}
     for name, value in (("origin", "http://evil.example"), ("sec-fetch-site", "cross-site"), ("referer", "http://x/")):
         for path in ("script", "capture"):
-            answer = httpx.post(f"{provider.url}/rehearsal/{path}", json=script, headers={name: value}, timeout=10)
+            answer = httpx.post(
+                f"{provider.url}/rehearsal/{path}", json=script, headers={name: value} | provider.headers, timeout=10
+            )
             assert answer.status_code == 403, (name, path)

@@ -255,7 +255,7 @@ class Rig:
     def wait(self, seconds: float = 20.0, **facts: Any) -> None:
         """Until the provider sees it: `inflight`, `calls`, `begun`, `ended`, of one `session` or of all."""
         params = {**facts, "timeout_s": seconds * slack()}
-        answer = httpx.get(f"{self.provider.url}/rehearsal/wait", params=params, timeout=seconds * slack() + 5)
+        answer = self.provider.ask("GET", "wait", params=params, timeout=seconds * slack() + 5)
         assert answer.status_code == 200, answer.text
 
     def script(self, session: str, replies: list[Row] | None = None, **more: Any) -> None:
@@ -305,7 +305,8 @@ def stack(
         facts = json.loads((home / "stack.json").read_text("utf-8"))
         headers = {"Authorization": f"Bearer {facts['token']}"}
         with httpx.Client(base_url=facts["url"], headers=headers, timeout=15) as http:
-            yield Rig(home, process, http, Rehearsal(facts["provider_url"], facts["pids"]["rehearsal"][0]))
+            provider = Rehearsal(facts["provider_url"], facts["pids"]["rehearsal"][0], facts["rehearsal_token"])
+            yield Rig(home, process, http, provider)
     finally:
         _stop(process)
         if not os.environ.get("CHAOS_KEEP"):

@@ -56,7 +56,8 @@ class Whole:
 
     def _provider(self, method: str, path: str, **more: Any) -> None:
         url = f"{self.stack.facts['provider_url']}/rehearsal/{path}"
-        httpx.request(method, url, timeout=40, **more).raise_for_status()
+        headers = {"x-rehearsal-token": self.stack.facts["rehearsal_token"]}
+        httpx.request(method, url, headers=headers, timeout=40, **more).raise_for_status()
 
     def pids(self, role: str) -> list[int]:
         return json.loads((self.stack.home / "stack.json").read_text("utf-8"))["pids"][role]

@@ -131,7 +131,8 @@ def test_the_folder_is_as_it_was(shown: Shown) -> None:
 
 def test_the_bill_is_the_providers(shown: Shown) -> None:
     stack = json.loads((shown.home / "stack.json").read_text("utf-8"))
-    ledger: dict[str, Any] = httpx.get(f"{stack['provider_url']}/rehearsal/ledger", timeout=10).json()
+    headers = {"x-rehearsal-token": stack["rehearsal_token"]}
+    ledger: dict[str, Any] = httpx.get(f"{stack['provider_url']}/rehearsal/ledger", headers=headers, timeout=10).json()
     assert len(shown.result["calls"]) == len(ledger["calls"])
     assert shown.result["rehearsal"] is True
     assert shown.result["cost_usd"] > 0

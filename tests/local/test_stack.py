@@ -101,6 +101,20 @@ def test_a_providers_key_reaches_no_process_and_the_stand_ins_reaches_workers_al
     assert {role: names for role, names in seen.items() if names} == {"worker": {"NIGHTSHIFT_PROVIDER_KEY"}}
 
 
+def test_only_who_reads_the_stacks_file_can_script_its_stand_in(up: Up) -> None:
+    facts = up.facts()
+    ledger = f"{facts['provider_url']}/rehearsal/ledger"
+    assert httpx.get(ledger, timeout=10).status_code == 401
+    assert httpx.get(ledger, headers={"x-rehearsal-token": facts["rehearsal_token"]}, timeout=10).status_code == 200
+    assert (up.home / "stack.json").stat().st_mode & 0o077 == 0
+    told = {
+        role
+        for role, pids in facts["pids"].items()
+        if facts["rehearsal_token"].encode() in Path(f"/proc/{pids[0]}/environ").read_bytes()
+    }
+    assert told == {"rehearsal", "scheduler"}
+
+
 def test_the_stand_in_works_in_an_empty_folder(up: Up) -> None:
     folder = processes.folder_of(up.facts()["pids"]["rehearsal"][0])
     assert folder is not None

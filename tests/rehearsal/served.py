@@ -1,5 +1,6 @@
 """Owns a rehearsal provider run as a process of its own for tests, and the two clients that speak to it."""
 
+import secrets
 import subprocess
 import sys
 from collections.abc import Generator
@@ -14,8 +15,10 @@ from anthropic import Stream
 from anthropic.types import Message, RawMessageStreamEvent
 
 ROOT = Path(__file__).parents[2]
+HEADER = "x-rehearsal-token"
 START = "import sys; from deploy.rehearsal.server import main; sys.exit(main(sys.argv[1:]))"
 READY = "nightshift rehearsal ready "
+TOKEN = secrets.token_urlsafe(16)
 
 Json = dict[str, Any]
 
@@ -63,14 +66,16 @@ class Served:
 
 
 @contextmanager
-def serve(cwd: Path | None = None, *arguments: str) -> Generator[Served]:
-    """A provider on a free port; ended by SIGTERM, and by its exit code known to have ended well."""
+def serve(cwd: Path | None = None, *arguments: str, token: str = TOKEN) -> Generator[Served]:
+    """A provider on a free port; ended by SIGTERM, and by its exit code known to have ended well. `http` carries
+    `TOKEN`, whatever token the provider was given."""
     process = subprocess.Popen(
         [sys.executable, "-c", START, *arguments],
         stdout=subprocess.PIPE,
         text=True,
         cwd=cwd,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+        | ({"NIGHTSHIFT_REHEARSAL_TOKEN": token} if token else {}),
     )
     try:
         assert process.stdout is not None
@@ -78,7 +83,7 @@ def serve(cwd: Path | None = None, *arguments: str) -> Generator[Served]:
         assert line.startswith(READY), line
         url = line.removeprefix(READY).strip()
         sdk = anthropic.Anthropic(base_url=url, api_key="x", max_retries=0, timeout=30)
-        with sdk, httpx.Client(base_url=url, timeout=30) as http:
+        with sdk, httpx.Client(base_url=url, timeout=30, headers={HEADER: TOKEN}) as http:
             yield Served(url, process, sdk, http)
     finally:
         process.terminate()

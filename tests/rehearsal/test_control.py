@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.rehearsal.served import Json, Served, serve
+from tests.rehearsal.served import HEADER, TOKEN, Json, Served, serve
 
 
 def ask(text: str, session: str | None = "s", **more: Any) -> Json:
@@ -191,10 +191,46 @@ def test_reset_forgets_entries_calls_and_scripts(provider: Served) -> None:
     assert provider.ledger()[0]["index"] == 0
 
 
+ROUTES = (
+    "GET ledger", "GET inflight", "GET wait", "GET health", "POST script", "DELETE script", "POST capture", "POST hold",
+    "POST clock", "POST window", "POST reset", "GET nothing",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], TOKEN + "x", "ü", TOKEN.swapcase()])
+def test_nobody_without_the_token_sees_or_moves_anything(provider: Served, token: str | None) -> None:
+    headers = {} if token is None else {HEADER.encode(): token.encode("latin-1")}
+    with httpx.Client(base_url=provider.url, headers=headers) as stranger:
+        for route in ROUTES:
+            method, name = route.split()
+            body = {"replies": [{"text": "from a stranger"}], "hold": True, "directory": "/tmp/never", "offset_s": 9}
+            answer = stranger.request(method, f"/rehearsal/{name}", json=body if method == "POST" else None)
+            assert answer.status_code == 401, route
+            assert "NIGHTSHIFT_REHEARSAL_TOKEN" in answer.json()["error"]
+    assert "stranger" not in provider.raw(ask("hello")).text
+    assert not Path("/tmp/never").exists()
+
+
+def test_the_wire_asks_for_no_token(provider: Served) -> None:
+    with httpx.Client(base_url=provider.url) as plain:
+        headers = {"x-api-key": "k", "anthropic-version": "2026-10-21"}
+        assert plain.post("/v1/messages", json=ask("hello"), headers=headers).status_code == 200
+        assert plain.get("/v1/models", headers=headers).status_code == 200
+
+
+def test_without_a_token_of_its_own_the_control_surface_is_closed() -> None:
+    with serve(token="") as closed:
+        for token in (TOKEN, ""):
+            answer = closed.http.get("/rehearsal/health", headers={HEADER: token})
+            assert answer.status_code == 401
+        assert closed.raw(ask("hello")).status_code == 200
+
+
 def test_it_stops_cleanly_on_sigterm_with_calls_in_flight(tmp_path: Path) -> None:
     socket_path = tmp_path / "r.sock"
     with serve(None, "--unix", str(socket_path)) as provider, ThreadPoolExecutor(1) as pool:
-        with httpx.Client(transport=httpx.HTTPTransport(uds=str(socket_path)), base_url="http://r") as local:
+        way = httpx.HTTPTransport(uds=str(socket_path))
+        with httpx.Client(transport=way, base_url="http://r", headers={HEADER: TOKEN}) as local:
             assert local.get("/rehearsal/health").status_code == 200
         provider.control("hold", hold=True)
         hanging = pool.submit(provider.raw, ask("x"))

@@ -29,7 +29,7 @@ class Provider:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                assert self.path == "/rehearsal/clock"
+                assert (self.path, self.headers["x-rehearsal-token"]) == ("/rehearsal/clock", "a token")
                 told.append(body["offset_s"])
                 self.send_response(200)
                 self.send_header("content-length", "2")
@@ -58,7 +58,10 @@ def provider() -> Generator[Provider]:
 @pytest.fixture
 def clocked(world: World, provider: Provider) -> World:
     world.changes.update(
-        NIGHTSHIFT_TEST_CLOCK="true", NIGHTSHIFT_REHEARSAL="true", NIGHTSHIFT_PROVIDER_BASE_URL=provider.url
+        NIGHTSHIFT_TEST_CLOCK="true",
+        NIGHTSHIFT_REHEARSAL="true",
+        NIGHTSHIFT_PROVIDER_BASE_URL=provider.url,
+        NIGHTSHIFT_REHEARSAL_TOKEN="a token",
     )
     return world
 
