@@ -97,8 +97,13 @@ MUTANTS = (
     ),
     Mutant(
         "a run that may happen once is run again", "workers/resuming.py",
-        "return \"run\" if repeat in (Repeat.REPEATABLE, Repeat.KEYED) else \"unknown\"", "return \"run\"",
+        "return \"run\" if unfit or repeat in (Repeat.REPEATABLE, Repeat.KEYED) else \"unknown\"", "return \"run\"",
         "tests/loop/test_resume.py::test_a_run_that_may_happen_once_and_was_started_is_unknown_not_repeated",
+    ),
+    Mutant(
+        "a call that could not be read runs after a crash", "workers/resuming.py",
+        "row[\"arguments\"], unfit)", "row[\"arguments\"])",
+        "tests/loop/test_resume.py::test_a_call_that_could_not_be_read_does_not_run_after_a_crash_either",
     ),
     Mutant(
         "finishing does not look into the inbox", END,
