@@ -16,51 +16,53 @@ from shared.store.statements import named
 # what was there. A call row is inserted only where `call` is given (a chore, or a fold before a failure, has none).
 # `alone`: nothing may be waiting in the inbox; then what does is read and folded first, and only then a read is needed.
 # The rows come back as they stand, so that what goes out is projected from them and from nothing else.
+# The clock is asked once, for every row that carries the time: it is a function with a query of its own.
 RESERVE = named(
     "reserve",
     """
 with s as (
   update sessions set reserved_usd = reserved_usd + %(reserve)s::numeric
+  from clock_now() as clock(now)
   where id = %(session)s and fence = %(fence)s
     and (cap_usd is null or %(reserve)s::numeric = 0 or spent_usd + reserved_usd + %(reserve)s::numeric <= cap_usd)
     and (not %(alone)s::bool or not exists (
       select 1 from inbox i where i.session = %(session)s and i.folded_into is null
         and (i.kind <> 'input' or i.turn = %(turn)s)
     ))
-  returning id, fence, last_edit, prefix
+  returning id, fence, last_edit, prefix, clock.now
 ), t as (
   update turns set steps = steps + %(count_step)s::int, reserved_usd = turns.reserved_usd + %(reserve)s::numeric,
     fence = s.fence, warned = turns.warned || %(warned)s::jsonb, last_tool = coalesce(%(last_tool)s, turns.last_tool)
   from s where turns.id = %(turn)s and (turns.status = 'running') is true
   returning turns.id, turns.cancel_requested_at
 ), m as (
-  insert into messages (session, turn, step, ordinal, author, role, content, sent, stable_prefix_len, fence)
-  select s.id, t.id, x.step, x.ordinal, x.author, x.role, x.content, x.sent, x.stable, s.fence
+  insert into messages (session, turn, step, ordinal, author, role, content, sent, stable_prefix_len, fence, created_at)
+  select s.id, t.id, x.step, x.ordinal, x.author, x.role, x.content, x.sent, x.stable, s.fence, s.now
   from s, t, unnest(%(m_step)s::int[], %(m_ordinal)s::int[], %(m_author)s::text[], %(m_role)s::text[],
     %(m_content)s::text[], %(m_sent)s::text[], %(m_stable)s::int[])
     with ordinality as x(step, ordinal, author, role, content, sent, stable, n)
   order by x.n
   returning id, turn::text, step, ordinal, author, role, content, sent, blocks, stable_prefix_len
 ), r as (
-  update tool_runs set status = x.status, result = x.result, is_error = x.is_error, finished_at = clock_now(),
-    fence = s.fence
+  update tool_runs set status = x.status, result = x.result, is_error = x.is_error, finished_at = s.now, fence = s.fence
   from s, t, unnest(%(r_step)s::int[], %(r_ordinal)s::int[], %(r_status)s::text[], %(r_result)s::text[],
     %(r_error)s::bool[]) as x(step, ordinal, status, result, is_error)
-  where tool_runs.turn = t.id and tool_runs.step = x.step and tool_runs.ordinal = x.ordinal
-    and tool_runs.status in ('asked', 'started')
+  where tool_runs.turn = t.id and tool_runs.step = any(%(r_step)s::int[])
+    and tool_runs.step = x.step and tool_runs.ordinal = x.ordinal and tool_runs.status in ('asked', 'started')
   returning 1
 ), f as (
-  update inbox set folded_into = m.id, folded_at = clock_now()
-  from m, unnest(%(i_id)s::bigint[], %(i_step)s::int[], %(i_ordinal)s::int[]) as x(id, step, ordinal)
+  update inbox set folded_into = m.id, folded_at = s.now
+  from s, m, unnest(%(i_id)s::bigint[], %(i_step)s::int[], %(i_ordinal)s::int[]) as x(id, step, ordinal)
   where x.step = m.step and x.ordinal = m.ordinal and inbox.id = x.id and inbox.folded_into is null
   returning 1
 ), c as (
   insert into calls (id, turn, session, step, purpose, provider, model, last_message, last_edit, prefix, params, marks,
-    tail, block_count, digest, estimate, max_tokens, reserved_usd, holder, fence)
+    tail, block_count, digest, estimate, max_tokens, reserved_usd, holder, fence, created_at)
   select %(call)s::uuid, t.id, s.id, %(c_step)s, %(c_purpose)s, %(c_provider)s, %(c_model)s,
     coalesce((select max(id) from m), (select max(id) from messages where session = s.id)),
     s.last_edit, s.prefix, %(c_params)s, %(c_marks)s,
-    %(c_tail)s, %(c_blocks)s, %(c_digest)s, %(c_estimate)s, %(c_max_tokens)s, %(reserve)s::numeric, %(holder)s, s.fence
+    %(c_tail)s, %(c_blocks)s, %(c_digest)s, %(c_estimate)s, %(c_max_tokens)s, %(reserve)s::numeric, %(holder)s, s.fence,
+    s.now
   from s, t where %(call)s::uuid is not null
   returning id
 )
@@ -86,14 +88,14 @@ with s as (
       else sessions.last_breakpoint_message end,
     chain_blocks = case when %(chain)s then k.block_count else sessions.chain_blocks end,
     chain_digest = case when %(chain)s then k.digest else sessions.chain_digest end,
-    prefix_warm_until = case when %(chain)s then clock_now() + %(warm_s)s * interval '1 second'
+    prefix_warm_until = case when %(chain)s then clock.now + %(warm_s)s * interval '1 second'
       else sessions.prefix_warm_until end
-  from calls k
+  from calls k, clock_now() as clock(now)
   where sessions.id = %(session)s and sessions.fence = %(fence)s
     and k.id = %(call)s and (k.session = sessions.id) is true and (k.status = 'reserved') is true
-  returning sessions.id, sessions.fence, k.reserved_usd as reserved
+  returning sessions.id, sessions.fence, k.reserved_usd as reserved, clock.now
 ), c as (
-  update calls set status = %(status)s, ended_at = clock_now(), fence = s.fence,
+  update calls set status = %(status)s, ended_at = s.now, fence = s.fence,
     input_tokens = %(input)s, output_tokens = %(output)s, cache_read_tokens = %(cache_read)s,
     cache_write_5m_tokens = %(cache_write_5m)s, cache_write_1h_tokens = %(cache_write_1h)s,
     reasoning_tokens = %(reasoning)s, cost_usd = %(cost)s, cost_assumed = %(assumed)s, rate_source = %(rate_source)s,
@@ -109,15 +111,15 @@ with s as (
   from s where turns.id = %(turn)s and (turns.status = 'running') is true
   returning turns.id, turns.cancel_requested_at
 ), m as (
-  insert into messages (session, turn, step, ordinal, author, role, content, blocks, cut, fence)
-  select s.id, t.id, %(step)s, 0, 'model', 'assistant', %(content)s, %(blocks)s, %(cut)s, s.fence
+  insert into messages (session, turn, step, ordinal, author, role, content, blocks, cut, fence, created_at)
+  select s.id, t.id, %(step)s, 0, 'model', 'assistant', %(content)s, %(blocks)s, %(cut)s, s.fence, s.now
   from s, t where %(content)s::text is not null
   returning id, turn::text, step, ordinal, author, role, content, sent, blocks, stable_prefix_len
 ), r as (
   insert into tool_runs (turn, step, ordinal, session, call_id, tool, arguments, digest, repeat, status, holder,
     started_at, may_run_until, fence)
   select t.id, %(step)s, x.ordinal, s.id, x.call_id, x.tool, x.arguments, x.digest, x.repeat, x.status, %(holder)s,
-    case when x.status = 'started' then clock_now() end,
+    case when x.status = 'started' then s.now end,
     case when x.status = 'started' then clock_timestamp() + %(may_run_s)s * interval '1 second' end, s.fence
   from s, t, unnest(%(r_ordinal)s::int[], %(r_call_id)s::text[], %(r_tool)s::text[], %(r_arguments)s::text[],
     %(r_digest)s::text[], %(r_repeat)s::text[], %(r_status)s::text[])
