@@ -66,8 +66,8 @@ class Stack:
 
     @property
     def rehearsal_token(self) -> str:
-        """What opens the rehearsal provider's control surface; empty where a real provider answers."""
-        return (self.settings.rehearsal_token or secret(self.home, "rehearsal-token")) if self.is_rehearsal else ""
+        """What opens the rehearsal provider's control surface: the one given, else one made for the stack's own."""
+        return self.settings.rehearsal_token or (secret(self.home, "rehearsal-token") if self.is_rehearsal else "")
 
     def facts(self, pids: Mapping[str, list[int]]) -> dict[str, object]:
         """What `stack.json` holds."""

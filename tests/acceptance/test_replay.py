@@ -50,7 +50,10 @@ def story(grounds: Path) -> Generator[Story]:
     empty.mkdir()
     with rehearsing(empty) as provider:
         capture(provider, captured)
-        wire = {"PROVIDER_BASE_URL": provider.url, "PROVIDER_KEY": "test", "TEST_CLOCK": 1, "BACKOFF_PARK_S": 1}
+        wire: dict[str, object] = {
+            "PROVIDER_BASE_URL": provider.url, "PROVIDER_KEY": "test", "TEST_CLOCK": 1, "BACKOFF_PARK_S": 1,
+            "REHEARSAL_TOKEN": provider.token,
+        }  # fmt: skip
         with up(home, Fleet(workers=2), settings=wire) as stack:
             played = long_session.play(stack)
             calls = [call for turn in played.turns for call in stack.calls(turn)]
