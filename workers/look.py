@@ -18,6 +18,7 @@ from workers.hints import Turns
 from workers.loop import Ended, Parked, Released, TurnOutcome
 from workers.pause import Point
 from workers.ports import Ports
+from workers.turnstile import Turnstile
 
 log = structlog.get_logger("turn")
 
@@ -30,6 +31,7 @@ class Slots:
     classes: tuple[TurnClass, ...]
     used: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+    turnstile: Turnstile = field(default_factory=Turnstile)
 
     @property
     def kept(self) -> int:
@@ -58,7 +60,7 @@ def look(ports: Ports, turns: Turns, slots: Slots) -> int:
         if not classes:
             break
         try:
-            if not _run_next(ports, turns, classes):
+            if not _run_next(ports, turns, slots, classes):
                 break
             ran += 1
         finally:
@@ -66,30 +68,38 @@ def look(ports: Ports, turns: Turns, slots: Slots) -> int:
     return ran
 
 
-def _run_next(ports: Ports, turns: Turns, classes: tuple[TurnClass, ...]) -> bool:
+def _run_next(ports: Ports, turns: Turns, slots: Slots, classes: tuple[TurnClass, ...]) -> bool:
     name = uuid4()
     turns.begin(name)
     try:
-        return _run_claimed(ports, turns, classes, name)
+        held = _claim(ports, slots, classes, name)
+        if held is None:
+            return False
+        _run_claimed(ports, turns, held)
+        return True
     finally:
         turns.end(name)
 
 
-def _run_claimed(ports: Ports, turns: Turns, classes: tuple[TurnClass, ...], name: UUID) -> bool:
+def _claim(ports: Ports, slots: Slots, classes: tuple[TurnClass, ...], name: UUID) -> Held | None:
+    def ask() -> Held | None:
+        """Who waited in line may have waited out an outage, or the order to drain."""
+        return claiming.claim_next(ports, classes, name) if ports.life.claims_allowed else None
+
     try:
-        held = claiming.claim_next(ports, classes, name)
+        return slots.turnstile.claim(classes, ask)
     except (StoreUnavailable, LeaseLost) as error:
         log.warning("turn.claim_failed", code=error.code)
-        return False
-    if held is None:
-        return False
+        return None
+
+
+def _run_claimed(ports: Ports, turns: Turns, held: Held) -> None:
     turns.add(held)
     try:
         _drive(ports, held)
     finally:
         turns.remove(held)
         ports.publisher.forget(held.claim.turn, held.claim.fence)
-    return True
 
 
 def _drive(ports: Ports, held: Held) -> None:

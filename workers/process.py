@@ -115,6 +115,9 @@ def _answer_the_doorbell(app: Any, ports: Ports, turns: Turns, slots: Slots) -> 
     def _answer() -> None:
         look(ports, turns, slots)
 
+    # One for all threads: Celery would make one a thread, a millisecond each, and nothing is ever stored in it.
+    _answer.backend = app.backend
+
 
 def _drain_on_shutdown(ports: Ports, turns: Turns) -> None:
     def begin(**_: Any) -> None:

@@ -77,9 +77,7 @@ select t.id as turn, t.session, t.fence, t.class, t.attempts, t.takeovers, t.req
    where c.turn = t.id and c.step = t.step + 1 order by c.seq desc limit 1) as failed_purpose
 """
 
-CLAIM = named(
-    "claim",
-    """
+_TAKEN = """
 with s as (
   update sessions set fence = fence + 1 where id = %(session)s returning *
 ), t as (
@@ -90,19 +88,11 @@ with s as (
   returning turns.*
 )
 """
-    + _HELD
-    + "from t, s",
-    "turns_pkey",
-    "sessions_pkey",
-)
+CLAIM = named("claim", _TAKEN + _HELD + "from t, s", "turns_pkey", "sessions_pkey")
 
 # Whether a claim whose reply was lost is there. Asked under the claim lock, which the lost transaction held to its end.
-CLAIMED = named(
-    "claimed",
-    _HELD
-    + """
+_STANDING = """
 from turns t join sessions s on s.id = t.session
 where t.holder = %(holder)s and t.status = 'running' and t.claim = %(claim)s
-""",
-    "turns_held",
-)
+"""
+CLAIMED = named("claimed", _HELD + _STANDING, "turns_held")
