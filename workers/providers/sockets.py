@@ -28,6 +28,8 @@ KEEPALIVE: tuple[httpcore2.SOCKET_OPTION, ...] = ((socket.SOL_SOCKET, socket.SO_
 
 ERROR_BYTES = 1024 * 1024
 ERROR_S = 5.0
+JOINED_BYTES = 256 * 1024
+"""A body up to this size goes out in one piece with its head; a larger one is not copied for that."""
 
 
 class Cancel:
@@ -157,6 +159,7 @@ class HeldStream(httpcore2.NetworkStream):
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._holder: Line | None = None
+        self._head = b""
 
     def _shut(self) -> None:
         _shut(self._sock)
@@ -177,6 +180,7 @@ class HeldStream(httpcore2.NetworkStream):
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the call's own clock decides
         line = self.hold()
+        self._flush(line)
         self._sock.settimeout(line.read_wait_s())
         try:
             data = self._sock.recv(max_bytes)
@@ -189,9 +193,26 @@ class HeldStream(httpcore2.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - the call's own clock decides
+        """A request's head, which httpcore writes by itself, waits for what follows: sent alone it costs the other side
+        a wake-up of its own, and us a system call. Nothing waits longer than to the next write or read."""
         if not buffer:
             return
         line = self.hold()
+        if not self._head and buffer.startswith(b"POST ") and buffer.endswith(b"\r\n\r\n"):
+            self._head = buffer
+        elif self._head and len(buffer) <= JOINED_BYTES:
+            head, self._head = self._head, b""
+            self._send(head + buffer, line)
+        else:
+            self._flush(line)
+            self._send(buffer, line)
+
+    def _flush(self, line: Line) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._send(head, line)
+
+    def _send(self, buffer: bytes, line: Line) -> None:
         view = memoryview(buffer)
         try:
             while view:
