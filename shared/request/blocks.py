@@ -14,6 +14,7 @@ NO_OUTPUT = "(no output)"
 
 _DECODER = json.JSONDecoder()
 _BLANKS = frozenset(" \t\r\n")
+_TEXT_HEAD = '{"type":"text","text":"'
 _GAP = re.compile(r"[ \t\r\n]*")
 _KIND = re.compile(r'\{\s*"type"\s*:\s*"([a-z_]+)"')
 _REASONING = re.compile(r'\{"at":(\d+),"block":(.+)\}', re.DOTALL)
@@ -83,6 +84,14 @@ def is_reasoning(block_text: str) -> bool:
 def text_of(block_text: str) -> str:
     """The text of a text block or of a tool result; of any other block the empty text."""
     return _text_in(parse(block_text))
+
+
+def shows_at_once(block_text: str) -> bool:
+    """Whether a text block, as every one that we write, is seen without parsing to begin with a visible character.
+    False says nothing: the system prompt, looked at for each request, is what this spares to parse."""
+    first = block_text[len(_TEXT_HEAD) : len(_TEXT_HEAD) + 1]
+    plain = block_text.startswith(_TEXT_HEAD) and first not in ("", '"', "\\") and not first.isspace()
+    return plain and block_text.count('"text":') == 1  # inside a text its quotes are escaped
 
 
 def set_text(block_text: str, new: str) -> str:

@@ -80,7 +80,7 @@ def can_carry(block_text: str) -> bool:
         case "thinking" | "redacted_thinking":
             return False
         case "text":
-            return bool(blocks.text_of(block_text).strip())
+            return blocks.shows_at_once(block_text) or bool(blocks.text_of(block_text).strip())
         case _:
             return True
 

@@ -134,3 +134,24 @@ def test_only_signed_reasoning_is_reasoning() -> None:
         True,
         False,
     ]
+
+
+@STEADY
+@given(st.text(max_size=4), st.sampled_from(["", "x", '"text":', "\\", '","text":"']))
+def test_a_block_that_shows_at_once_has_a_text_to_be_seen(head: str, tail: str) -> None:
+    block = blocks.text(head + tail)
+    assert not blocks.shows_at_once(block) or blocks.text_of(block).strip()
+
+
+@pytest.mark.parametrize(
+    ("block", "shows"),
+    [
+        (blocks.text("a"), True),
+        (blocks.text('"text":'), False),
+        (blocks.text("\u3000a"), False),
+        ('{"type":"text","text":"a","text":""}', False),
+        ('{"type": "text", "text": "a"}', False),
+    ],
+)
+def test_what_is_not_as_we_write_it_must_be_parsed(block: str, shows: bool) -> None:
+    assert blocks.shows_at_once(block) is shows
