@@ -5,6 +5,7 @@ Nothing is imported before the command is known: `nightshift --help` must not wa
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 
@@ -17,12 +18,23 @@ def run() -> None:
 
 
 def main(argv: list[str]) -> int:
-    command = _process(argv[0]) or _dev(argv[0]) if argv else None
+    command = _loaded(argv[0]) if argv else None
     if command is not None:
         return command(argv[1:])
     from api.cli.main import main as client
 
     return client(argv)
+
+
+def _loaded(name: str) -> Command | None:
+    """The command, its modules loaded without a collection: what they make stays, and looking through it for garbage
+    again and again is a fifth of a worker's start. No later collection looks through it either."""
+    gc.disable()
+    try:
+        return _process(name) or _dev(name)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _process(name: str) -> Command | None:
