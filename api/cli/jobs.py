@@ -110,8 +110,10 @@ def _run(client: Client, asked: argparse.Namespace) -> Exit:
     answer: dict[str, Any] = client.post(f"/v1/jobs/{find(client, asked.job)}/run")
     if not asked.wait:
         return _say(asked, answer, f"job {asked.job} is due now: `nightshift jobs runs {asked.job}`")
-    turn = wait_for_turn(client, find(client, asked.job), answer)
-    return turns.wait(client, turn, as_json=asked.json)
+    job = find(client, asked.job)
+    done = turns.wait(client, wait_for_turn(client, job, answer), as_json=asked.json)
+    _wait_for_end(client, job, answer)
+    return done
 
 
 def wait_for_turn(client: Client, job: str, run: dict[str, Any], *, patience_s: float = 60.0) -> str:
@@ -127,6 +129,16 @@ def wait_for_turn(client: Client, job: str, run: dict[str, Any], *, patience_s: 
                 raise Stop(str(row["error_code"] or f"run_{row['status']}"), str(row["error_text"] or row["status"]))
         time.sleep(0.1)
     raise Stop("run_not_started", f"no scheduler took the run within {patience_s:g} s: `nightshift doctor` says more")
+
+
+def _wait_for_end(client: Client, job: str, run: dict[str, Any], *, patience_s: float = 10.0) -> None:
+    """The turn is over; the run is so a moment later, when the scheduler has written its deliveries down."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        rows = pages.rows(client, f"/v1/jobs/{job}/runs", limit=50)
+        if any(row["id"] == run["id"] and row["ended_at"] for row in rows):
+            return
+        time.sleep(0.1)
 
 
 def _runs(client: Client, asked: argparse.Namespace) -> Exit:
