@@ -38,15 +38,15 @@ CLASSES = tuple(TurnClass)
 T = TypeVar("T")
 
 
-def until(true: Callable[[], T], seconds: float = 10.0, what: str = "the condition") -> T:
-    """Poll for a fact of another process; fails with its name. Returns what `true` returned."""
+def until(true: Callable[[], T | None], seconds: float = 10.0, what: str = "the condition") -> T:
+    """Poll for a fact of other processes; fails with its name. Returns what `true` found."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = true()
         if found:
             return found
         time.sleep(0.01)
-    raise AssertionError(f"{what} did not come true within {seconds} s")
+    raise AssertionError(f"{what} did not come true within {seconds:g} s")
 
 
 @dataclass(frozen=True, slots=True)

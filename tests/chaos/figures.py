@@ -12,7 +12,8 @@ import orjson
 import psycopg
 from psycopg.rows import dict_row
 
-from tests.chaos.rig import TERMINAL, Rig, Row, until
+from tests.chaos.rig import TERMINAL, Rig, Row
+from tests.ground import until
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.chaos.figures import Figures, account
-from tests.chaos.rig import Rig, until
+from tests.chaos.rig import Rig
+from tests.ground import until
 
 TABLES = ("sessions", "turns", "messages", "edits", "calls", "tool_runs", "inbox")
 Written = dict[str, list[str]]

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.chaos.figures import Figures, account
-from tests.chaos.rig import Rig, until
+from tests.chaos.rig import Rig
+from tests.ground import until
 
 RETRY_AFTER_S = 7
 

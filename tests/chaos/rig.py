@@ -14,33 +14,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import psycopg
 import redis
 from psycopg.rows import dict_row
 
-from tests.ground import ROOT, Rehearsal
+from tests.ground import ROOT, Rehearsal, until
 
 BOOT_S = 120.0
 TERMINAL = ("done", "failed", "cancelled")
 Row = dict[str, Any]
-T = TypeVar("T")
-
-
-def until(true: Callable[[], T | None], seconds: float, what: str) -> T:
-    """Poll for a fact of other processes; fails with its name. Returns what `true` returned."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = true()
-        if found:
-            return found
-        time.sleep(0.01)
-    raise AssertionError(f"{what} did not come true within {seconds:.0f} s")
 
 
 def slack() -> float:

@@ -9,7 +9,8 @@ import pytest
 
 from tests.chaos import load
 from tests.chaos.figures import TABLE, Figures
-from tests.chaos.rig import Rig, slack, until
+from tests.chaos.rig import Rig, slack
+from tests.ground import until
 
 
 @pytest.mark.parametrize("broker", ["there", "frozen"])

@@ -11,8 +11,9 @@ import pytest
 
 from tests.chaos import load
 from tests.chaos.figures import account
-from tests.chaos.rig import Rig, Row, stack, until
+from tests.chaos.rig import Rig, Row, stack
 from tests.chaos.viewer import Watched, watch
+from tests.ground import until
 
 SESSIONS, TURNS, CLIENTS = 20, 10, 8
 WORDS = ("the", "moon", "is", "a", "quiet", "harbour", "where", "each", "small", "boat", "of", "light", "comes", "home")

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from tests.chaos import load
-from tests.chaos.rig import Rig, slack, until
+from tests.chaos.rig import Rig, slack
+from tests.ground import until
 
 
 def _lock_holders(rig: Rig) -> list[int]:

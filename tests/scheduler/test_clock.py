@@ -15,8 +15,9 @@ from scheduler.room import Room
 from scheduler.tick import run_due
 from shared.life import Life
 from shared.store.statements import admission, one, turn_end
+from tests.ground import until
 from tests.scheduler.test_tick import job
-from tests.scheduler.world import World, until
+from tests.scheduler.world import World
 
 
 class Provider:

@@ -19,8 +19,9 @@ import pytest
 from deploy.local import servers as local
 from deploy.local.servers import Servers, ephemeral
 from shared.store import migrate
+from tests.ground import until
 from tests.scheduler.test_tick import job
-from tests.scheduler.world import ROOT, Child, World, until
+from tests.scheduler.world import ROOT, Child, World, seconds_until
 
 SHORT = {"NIGHTSHIFT_LEASE_S": "3", "NIGHTSHIFT_HEARTBEAT_S": "0.5"}
 Start = Callable[..., Child]
@@ -176,7 +177,7 @@ def test_a_restarted_database_costs_a_live_worker_no_turn(
     row = fragile.turn(turn)
     assert (row["status"], row["takeovers"]) == ("running", 0)
     made.send(signal.SIGKILL)
-    assert until(lambda: fragile.turn(turn)["status"] == "queued", 10, "and a killed one is found again") < 3
+    assert seconds_until(lambda: fragile.turn(turn)["status"] == "queued", 10, "and a killed one is found again") < 3
     assert ended(process)["worker.lost"] == 1
 
 
@@ -191,7 +192,7 @@ def test_a_worker_killed_while_the_database_was_away_is_found_after_a_lease(
     local.stop(own.postgres.running)
     made.end()
     start_again(own.postgres.running)
-    took = until(lambda: fragile.turn(turn)["status"] == "queued", 20, "taken over")
+    took = seconds_until(lambda: fragile.turn(turn)["status"] == "queued", 20, "taken over")
     assert 1 < took < 9
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from scheduler.liveness import Seen, Why
 from scheduler.takeover import take_orphans, take_over
-from tests.scheduler.world import Child, World, until
+from tests.ground import until
+from tests.scheduler.world import Child, World, seconds_until
 
 SHORT = {"NIGHTSHIFT_LEASE_S": "3", "NIGHTSHIFT_HEARTBEAT_S": "0.5"}
 Start = Callable[..., Child]
@@ -59,7 +60,7 @@ def test_a_killed_workers_turns_are_queued_again_within_two_and_a_half_seconds(w
     made, boot, turns = holding(child, world, 3)
     seen_by(sweeper)
     made.send(signal.SIGKILL)
-    took = max(until(is_queued(world, turn), 10, "the turn is queued again") for turn in turns)
+    took = max(seconds_until(is_queued(world, turn), 10, "the turn is queued again") for turn in turns)
     assert took < 2.5
     for turn in turns:
         row = world.turn(turn)
@@ -77,7 +78,7 @@ def test_a_frozen_worker_loses_its_turn_and_writes_nothing_when_it_thaws(world: 
     made, boot, (turn,) = holding(child, world)
     seen_by(sweeper)
     made.send(signal.SIGSTOP)
-    took = until(is_queued(world, turn), 15, "the turn is queued again")
+    took = seconds_until(is_queued(world, turn), 15, "the turn is queued again")
     assert 2 < took < 8
     until(lambda: world.rows("select 1 from workers where boot_id = %s and stop_reason = 'lost'", boot), 5, "marked")
     made.send(signal.SIGCONT)
@@ -95,7 +96,7 @@ def test_a_frozen_worker_is_replaced_within_twenty_seconds_of_the_real_lease(wor
     made, _, (turn,) = holding(child, world)
     seen_by(sweeper)
     made.send(signal.SIGSTOP)
-    took = until(is_queued(world, turn), 30, "the turn is queued again")
+    took = seconds_until(is_queued(world, turn), 30, "the turn is queued again")
     assert 9 < took < 20
 
 

@@ -27,6 +27,7 @@ from shared.store.pool import Database
 from shared.store.principals import ensure_principal
 from shared.store.statements import admission, one, turn_end
 from shared.values import OnBusy, PrincipalKind, Role, TurnClass
+from tests.ground import until
 
 ROOT = Path(__file__).parents[2]
 PAYLOAD = '[{"type":"text","text":"what broke last night?"}]'
@@ -163,10 +164,8 @@ class Child:
                 pipe.close()
 
 
-def until(condition: Callable[[], Any], seconds: float, what: str) -> float:
-    """Poll the database for a state that no signal announces to us. Returns the seconds it took."""
+def seconds_until(condition: Callable[[], bool], seconds: float, what: str) -> float:
+    """How long it took to come true."""
     begun = time.monotonic()
-    while not condition():
-        assert time.monotonic() - begun < seconds, f"{what}: not within {seconds} s"
-        time.sleep(0.02)
+    until(condition, seconds, what)
     return time.monotonic() - begun
