@@ -50,6 +50,14 @@ class Settings(BaseModel):
     classes: str = "interactive,child,job,chore"
     principal_limit: int = Field(default=64, ge=1)
     max_steps: int = Field(default=90, ge=1, le=1000)
+    approve_tools: str = ""
+    """Tools that a person must allow, each `tool`, `tool:role` or `tool:role:four_eyes`, with commas between."""
+    approval_limit_s: float = Field(default=86400, gt=0)
+    clarify_limit_s: float = Field(default=86400, gt=0)
+    children_limit_s: float = Field(default=86400, gt=0)
+    child_deadline_s: int = Field(default=3600, ge=1)
+    child_max_steps: int = Field(default=50, ge=1, le=1000)
+    spawn_depth: int = Field(default=1, ge=0, le=5)
     queued_per_session: int = Field(default=100, ge=1)
     interactive_deadline_s: int = Field(default=7200, ge=1)
     job_deadline_s: int = Field(default=14400, ge=1)

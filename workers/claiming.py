@@ -10,10 +10,11 @@ from psycopg.rows import DictRow
 
 from shared.store.pool import Connection
 from shared.store.statements import admission, holder, one, run
-from shared.values import Purpose, TurnClass
+from shared.values import Purpose, SessionKind, TurnClass
 from workers.held import Claim, Held, Money
 from workers.pause import Point
 from workers.ports import Ports
+from workers.waiting import toolset
 
 
 def claim_next(ports: Ports, classes: Sequence[TurnClass], name: UUID) -> Held | None:
@@ -58,6 +59,10 @@ def _held(ports: Ports, claimed: DictRow, row: DictRow) -> Held:
         profile=row["profile"],
         provider=row["provider"],
         model=row["model"],
+        kind=SessionKind(row["kind"]),
+        depth=row["depth"],
+        tools=toolset.of_session(SessionKind(row["kind"]), row["tools"]),
+        parent=row["parent"],
         workspace=Path(row["workspace"]),
         folder=Path(row["folder"]) if row["folder"] else None,
         max_steps=row["max_steps"],
@@ -73,7 +78,9 @@ def _held(ports: Ports, claimed: DictRow, row: DictRow) -> Held:
         step=row["step"],
         steps=row["steps"],
         refunds=row["refunds"],
-        money=Money(row["turn_spent"], row["turn_reserved"], row["session_spent"], row["session_reserved"]),
+        money=Money(
+            row["turn_spent"], row["turn_reserved"], row["session_spent"], row["session_reserved"], row["children_usd"]
+        ),
         warned=dict(row["warned"]),
         prefix=row["prefix"],
         last_edit=row["last_edit"],

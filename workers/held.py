@@ -15,7 +15,8 @@ from uuid import UUID
 
 from shared.request.assembled import Request
 from shared.request.projection import MessageRow
-from shared.values import Purpose, TurnClass
+from shared.store.waits import Woken
+from shared.values import Purpose, SessionKind, TurnClass
 from workers.providers.sockets import Cancel
 
 
@@ -43,6 +44,10 @@ class Claim:
     profile: str
     provider: str
     model: str
+    kind: SessionKind
+    depth: int
+    tools: tuple[str, ...]
+    parent: UUID | None
     workspace: Path
     folder: Path | None
     max_steps: int
@@ -62,6 +67,7 @@ class Money:
     turn_reserved: Decimal
     session_spent: Decimal
     session_reserved: Decimal
+    children_spent: Decimal
 
 
 @dataclass(slots=True)
@@ -91,6 +97,8 @@ class Held:
     calls_made: int = 0
     last_tool: str | None = None
     reasoning_dropped: bool = False
+    woken: Woken | None = None
+    """The parent that this turn's end woke, if it did: whoever told of the end rings for it."""
     deadline: float = 0.0
     claimed_at: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -114,6 +114,8 @@ def _drive(ports: Ports, held: Held) -> None:
             return
         outcome = Ended(ending)
     _announce(ports, held, outcome)
+    if held.woken is not None and held.woken.turn_class is not None:
+        ports.doorbell.ring(held.woken.turn_class)
     ports.pauses.at(Point.FINISHED)
     log.info("turn.ended", outcome=_name(outcome), steps=held.steps_used, **bound)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from shared.errors import LeaseLost
 from shared.request import blocks
-from shared.values import CallStatus, EventKind, Purpose, Refund, TurnClass, TurnStatus
+from shared.values import CallStatus, EventKind, InboxKind, Purpose, Refund, TurnClass, TurnStatus
 from workers import conversing, gathering, prefixing, recording, reserving, resuming, toolbatch
 from workers.emit import emit
 from workers.held import Held, Interrupt
@@ -22,6 +22,10 @@ from workers.providers import failures
 from workers.providers.replies import Reply
 from workers.recording import Ending, Outcome
 from workers.reserving import Arrived, Planned, Refusal
+from workers.toolbatch import Batch
+from workers.waiting import park, stands
+
+NO_RUNS = Batch(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ TurnOutcome = Ended | Parked | Released
 class _Stepped:
     """A step is recorded: its results go into the next boundary. `silent`: the model ended without a word."""
 
-    results: tuple[Finished, ...]
+    batch: Batch
     silent: bool = False
 
 
@@ -58,10 +62,13 @@ class _Again:
 
 def run_turn(ports: Ports, held: Held) -> TurnOutcome:
     """Drive a claimed turn to its outcome. Raises LeaseLost when the right to write is gone."""
-    left = resuming.left_open(ports, held)
-    results = _in_order((*left.results, *toolbatch.run_batch(ports, held, left.runs)))
+    batch = _take_up(ports, held)
     silent, looking = False, True
     while True:
+        batch, parked = _sleep(ports, held, batch)
+        if parked is not None:
+            return parked
+        results = batch.results
         # A step in the middle of a turn takes it that nobody has written meanwhile: the write that reserves it sees.
         looking = looking or not results or held.steps_used >= held.claim.max_steps
         gathered = gathering.gather(held, results, gathering.waiting(ports, held) if looking else None)
@@ -75,16 +82,34 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
         match outcome:
             case Ended() | Parked() | Released():
                 return outcome
-            case _Stepped(results, silent):
+            case _Stepped(batch, silent):
                 looking = False
             case Arrived():
                 looking = True
             case _Again():
-                results = ()
+                batch = NO_RUNS
             case None:  # something arrived while the turn was ending: it goes on
-                results, silent = (), False
+                batch, silent = NO_RUNS, False
             case _:
                 assert_never(outcome)
+
+
+def _take_up(ports: Ports, held: Held) -> Batch:
+    """What the last committed step left open, as it stands now."""
+    left = resuming.left_open(ports, held)
+    batch = toolbatch.run_batch(ports, held, left.runs)
+    return replace(batch, results=_in_order((*left.results, *batch.results)))
+
+
+def _sleep(ports: Ports, held: Held, batch: Batch) -> tuple[Batch, Parked | None]:
+    """Park for what the batch waits for, or, where that has come meanwhile, look at its runs anew."""
+    while batch.wait is not None:
+        if not held.must_stop() and park.park(ports, held, batch.wait):
+            return batch, Parked(batch.wait.reason, batch.wait.limit_s)
+        if any(row["kind"] == InboxKind.STEER for row in gathering.waiting(ports, held)):
+            park.person_spoke(ports, held, batch.wait.reason)
+        batch = _take_up(ports, held)
+    return batch, None
 
 
 def _step(
@@ -125,7 +150,8 @@ def _plan(ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: boo
 
 def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnOutcome | _Stepped | None:
     content, reasoning = conversing.content_of(reply)
-    runs = recording.runs_of(reply.tool_calls, planned.step) if planned.purpose is Purpose.MAIN else ()
+    held_back = stands.names(ports.settings.approve_tools)
+    runs = recording.runs_of(reply.tool_calls, planned.step, held_back) if planned.purpose is Purpose.MAIN else ()
     bill = conversing.bill(held, planned, reply.usage)
     outcome = conversing.settled(bill, reply, content, reasoning, runs)
     ending = _ending(planned, reply) if not runs else None

@@ -29,9 +29,10 @@ def ensure(ports: Ports, held: Held) -> None:
             zone=ports.settings.team_zone,
             workspace=held.claim.workspace,
             attached=held.claim.folder,
+            tools=held.claim.tools,
         )
     )
-    tools_text = registry.schema_text(registry.TOOLS)
+    tools_text = registry.schema_text(held.claim.tools)
     digest = prefix_digest(built.system_text, tools_text)
     params = {
         "digest": digest, "system_text": built.system_text, "stable_length": built.stable_length,

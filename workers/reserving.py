@@ -218,7 +218,7 @@ def _uses(held: Held, base: Request, gathered: Gathered, window: int) -> tuple[b
     size = estimate.estimate(base, held.claim.model) + estimate.estimate_text(text, held.claim.model)
     if held.baseline:
         size = estimate.projected(held.baseline[1], held.baseline[0], size)
-    cap, spent = held.claim.turn_cap_usd, held.money.turn_spent
+    cap, spent = held.claim.turn_cap_usd, held.money.turn_spent + held.money.children_spent
     session_cap = held.claim.session_cap_usd
     if session_cap is not None and (cap is None or session_cap - held.money.session_spent < cap - spent):
         cap, spent = session_cap, held.money.session_spent
@@ -233,7 +233,7 @@ def _caps(ports: Ports, held: Held) -> tuple[budget.Cap, ...]:
     money = held.money
     return (
         budget.Cap("call", ports.settings.call_cap_usd, Decimal(0), Decimal(0)),
-        budget.Cap("turn", held.claim.turn_cap_usd, money.turn_spent, money.turn_reserved),
+        budget.Cap("turn", held.claim.turn_cap_usd, money.turn_spent + money.children_spent, money.turn_reserved),
         budget.Cap("session", held.claim.session_cap_usd, money.session_spent, money.session_reserved),
     )
 

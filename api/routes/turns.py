@@ -13,10 +13,13 @@ from api.injected import Reading, Serving, Writing, identifier
 from api.openapi import accepts, gives
 from api.reads import sessions, turns
 from api.services import Services
+from api.waking import ring_for
 from api.wire.asked import Nothing, SteerAsked, TurnAsked
 from api.wire.shown import Turn, TurnHolder, TurnStarted
+from shared.store import cancel as cancelling
 from shared.store import intake
 from shared.store.pool import Connection
+from shared.store.waits import Woken
 from shared.values import TurnClass, TurnStatus
 
 router = APIRouter(tags=["turns"])
@@ -52,7 +55,13 @@ def _tell(serving: Services, admitted: intake.Admitted) -> None:
         case intake.How.QUEUED:
             serving.ringer.ring(TurnClass.INTERACTIVE)
         case intake.How.STEERED:
-            serving.hints.tell("steer", admitted.turn)
+            _tell_steer(serving, admitted.turn, admitted.woken)
+
+
+def _tell_steer(serving: Services, turn: UUID, woken: Woken | None) -> None:
+    """A running turn hears of it by a hint; one that it woke may be claimed."""
+    serving.hints.tell("steer", turn)
+    ring_for(serving, woken)
 
 
 @router.get("/v1/turns/{turn}", responses=gives(Turn))
@@ -72,8 +81,8 @@ def steer_turn(serving: Serving, written: Writing, turn: str) -> Response:
 
     def effect(connection: Connection) -> Answer:
         turns.session_of(connection, id_, who)
-        intake.steer(connection, id_, who, payload)
-        return _shown(connection, id_, who, after=lambda: serving.hints.tell("steer", id_))
+        said = intake.steer(connection, id_, who, payload)
+        return _shown(connection, id_, who, after=lambda: _tell_steer(serving, id_, said.woken))
 
     return commands.perform(serving, written, effect).response()
 
@@ -88,10 +97,11 @@ def cancel_turn(serving: Serving, written: Writing, turn: str) -> Response:
 
     def effect(connection: Connection) -> Answer:
         turns.session_of(connection, id_, who)
-        found = intake.cancel(connection, id_, who)
+        found = cancelling.cancel(connection, id_, who)
 
         def tell() -> None:
-            if found["status"] == TurnStatus.RUNNING:
+            ring_for(serving, found.woken)
+            if found.status is TurnStatus.RUNNING:
                 serving.hints.tell("cancel", id_)
             else:
                 serving.hub.nudge()

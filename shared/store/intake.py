@@ -1,4 +1,4 @@
-"""How work comes in: a session, a turn with its first input, a steer, a cancel. It writes rows; the caller commits,
+"""How work comes in: a session, a turn with its first input, a steer. It writes rows; the caller commits,
 then rings.
 
 The invariant: what a person sent stands in a committed row before they are answered.
@@ -17,9 +17,12 @@ from psycopg.rows import DictRow, dict_row
 
 from shared.errors import Refused
 from shared.ids import uuid7
+from shared.request import blocks
+from shared.store import waits
 from shared.store.pool import Connection
 from shared.store.statements import inbox, one
-from shared.values import AGING, TERMINAL, Audience, InboxKind, OnBusy, SessionKind, TurnClass, TurnStatus
+from shared.store.waits import Woken
+from shared.values import AGING, TERMINAL, Audience, InboxKind, OnBusy, ParkReason, SessionKind, TurnClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,15 @@ class Admitted:
 
     turn: UUID
     how: How
+    woken: Woken | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Steered:
+    """`answered`: it was taken as the answer of a person that the turn slept for; `woken` may be rung for."""
+
+    answered: bool
+    woken: Woken | None = None
 
 
 def create_session(connection: Connection, new: NewSession) -> UUID:
@@ -87,7 +99,8 @@ def admit(connection: Connection, new: NewTurn, *, on_busy: OnBusy, queue_bound:
     Raises Refused: `session_busy` (409, on_busy reject), `session_queue_full` (429).
     """
     one(connection, inbox.SESSION_GATE, {"session": new.session})
-    live = one(connection, inbox.LIVE_TURN, {"session": new.session})
+    locked = inbox.LIVE_TURN_ALONE if on_busy is OnBusy.STEER else inbox.LIVE_TURN
+    live = one(connection, locked, {"session": new.session})
     queued = one(connection, inbox.QUEUED_COUNT, {"session": new.session}) or {"n": 0}
     if on_busy is OnBusy.REJECT and (live or queued["n"]):
         turn = live["id"] if live else "queued"
@@ -96,8 +109,8 @@ def admit(connection: Connection, new: NewTurn, *, on_busy: OnBusy, queue_bound:
             code="session_busy", status=409,
         )  # fmt: skip
     if on_busy is OnBusy.STEER and live and new.payload is not None and live["class"] != TurnClass.CHORE:
-        _add(connection, new.session, live["id"], InboxKind.STEER, new.principal, new.payload, f"steer:{uuid7()}")
-        return Admitted(live["id"], How.STEERED)
+        said = _said(connection, new.session, live["id"], new.principal, new.payload)
+        return Admitted(live["id"], How.STEERED, said.woken)
     if queued["n"] >= queue_bound:
         raise Refused(
             f"{queue_bound} turns already wait in this session: let some finish, or cancel some",
@@ -122,10 +135,11 @@ def _add(
     return one(connection, inbox.ADD_TO_INBOX, params) is not None
 
 
-def steer(connection: Connection, turn: UUID, principal: UUID, payload: str) -> DictRow:
-    """Add a steering message to a turn that is not over. Returns the turn's row as it was.
+def steer(connection: Connection, turn: UUID, principal: UUID, payload: str) -> Steered:
+    """Say something to a turn that is not over. One that sleeps for a person takes it as the person's answer: to its
+    question, or as a no to what it asked to be allowed; any other folds it at its next boundary.
 
-    Meets the finish on the turn's row: FOR SHARE here, FOR UPDATE there, and the finish then looks into the inbox.
+    Meets the finish and the park on the turn's row: both lock it, and look at what is here in a later statement.
     Raises Refused `turn_over` (409) with the status it ended in.
     """
     found = one(connection, inbox.STEERABLE, {"turn": turn})
@@ -135,8 +149,18 @@ def steer(connection: Connection, turn: UUID, principal: UUID, payload: str) -> 
         raise Refused(
             f"the turn is over ({found['status']}): send the text as a new turn", code="turn_over", status=409
         )
-    _add(connection, found["session"], turn, InboxKind.STEER, principal, payload, f"steer:{uuid7()}")
-    return found
+    return _said(connection, found["session"], turn, principal, payload)
+
+
+def _said(connection: Connection, session: UUID, turn: UUID, principal: UUID, payload: str) -> Steered:
+    """The turn's row is locked and not terminal."""
+    row = one(connection, inbox.PEEK, {"turn": turn})
+    if row is not None and row["parked_on"] in (ParkReason.APPROVAL, ParkReason.CLARIFY):
+        text = "\n".join(blocks.text_of(block) for block in blocks.split(payload))
+        if waits.answer(connection, turn, principal, text):
+            return Steered(answered=True, woken=waits.wake(connection, turn))
+    _add(connection, session, turn, InboxKind.STEER, principal, payload, f"steer:{uuid7()}")
+    return Steered(answered=False)
 
 
 def deliver(connection: Connection, session: UUID, author: UUID, payload: str, dedupe: str) -> UUID | None:
@@ -150,38 +174,6 @@ def deliver(connection: Connection, session: UUID, author: UUID, payload: str, d
         return None
     chore = NewTurn(session, author, TurnClass.CHORE, None, deadline_s=600, max_steps=1)
     return admit(connection, chore, on_busy=OnBusy.QUEUE, queue_bound=1_000_000).turn
-
-
-def cancel(connection: Connection, turn: UUID, principal: UUID) -> DictRow:
-    """Ask a turn to end, whatever its state. Inside a transaction; returns `{status, holder}` as it is afterwards.
-
-    Queued and parked turns end here; a running one is ended by its holder. Raises Refused `turn_over` (409).
-    """
-    params = {"turn": turn, "principal": principal}
-    for _ in range(5):  # a turn moves between states while we look; each try is a compare-and-set
-        if one(connection, inbox.CANCEL_QUEUED, params):
-            return {"status": TurnStatus.CANCELLED, "holder": None}
-        running = one(connection, inbox.CANCEL_RUNNING, params)
-        if running:
-            return {"status": TurnStatus.RUNNING, "holder": running["holder"]}
-        found = fetch(connection, "select session, status, answer from turns where id = %s", (turn,))
-        if found is None:
-            raise Refused("there is no such turn", code="not_found", status=404)
-        if found["status"] in TERMINAL:
-            raise Refused(f"the turn is over already ({found['status']})", code="turn_over", status=409)
-        if found["status"] == TurnStatus.PARKED and _cancel_parked(connection, turn, found["session"], principal):
-            return {"status": TurnStatus.CANCELLED, "holder": None}
-    raise Refused("the turn changes faster than it can be cancelled: try again", code="turn_moving", status=409)
-
-
-def _cancel_parked(connection: Connection, turn: UUID, session: UUID, principal: UUID) -> bool:
-    """Session first, then the turn re-read in a later statement: the fence must not rise under a live holder."""
-    connection.execute("select 1 from sessions where id = %s for no key update", (session,))
-    row = fetch(connection, "select status from turns where id = %s for update", (turn,))
-    if row is None or row["status"] != TurnStatus.PARKED:
-        return False
-    params = {"turn": turn, "session": session, "principal": principal}
-    return one(connection, inbox.CANCEL_PARKED, params) is not None
 
 
 def fetch(connection: Connection, text: LiteralString, params: Sequence[Any]) -> DictRow | None:

@@ -6,14 +6,26 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from shared.request import canonical
-from workers.tools import git_log, list_files, read_file, search_files, todo, write_file
+from workers.tools import ask_person, delegate_task, git_log, list_files, read_file, search_files, todo, write_file
 from workers.tools.tool import Tool
 
 TOOLS: Mapping[str, Tool] = MappingProxyType(
     {
         tool.name: tool
         for tool in sorted(
-            (module.TOOL for module in (git_log, list_files, read_file, search_files, todo, write_file)),
+            (
+                module.TOOL
+                for module in (
+                    ask_person,
+                    delegate_task,
+                    git_log,
+                    list_files,
+                    read_file,
+                    search_files,
+                    todo,
+                    write_file,
+                )
+            ),
             key=lambda tool: tool.name,
         )
     }

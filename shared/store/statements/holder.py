@@ -12,7 +12,7 @@ select s.profile, s.provider, s.model, s.workspace, s.folder, s.cap_usd as sessi
   s.reserved_usd as session_reserved, s.prefix, s.last_edit, s.baseline_estimate, s.baseline_billed,
   s.last_breakpoint_message, s.chain_blocks, s.chain_digest, s.ttl, s.created_at as session_started, s.owner,
   t.step, t.steps, t.refunds, t.max_steps, t.warned, t.cap_usd as turn_cap, t.spent_usd as turn_spent,
-  t.reserved_usd as turn_reserved, t.last_tool,
+  t.reserved_usd as turn_reserved, t.last_tool, t.children_usd, t.parent, s.kind, s.depth, s.tools,
   extract(epoch from t.deadline_at - clock_now())::float8 as seconds_left,
   (select coalesce(max(ordinal) + 1, 0) from messages m where m.turn = t.id and m.step = t.step) as next_ordinal,
   (select count(*) from calls c where c.turn = t.id and c.step = t.step + 1 and c.status = 'failed') as failed_tries,
@@ -43,8 +43,13 @@ order by r.ordinal
 MY_TURNS = named(
     "my_turns",
     """
-select id, session, claim, cancel_requested_at is not null as cancelled from turns
-where holder = %(holder)s and status = 'running'
+select t.id, t.session, t.claim, t.cancel_requested_at is not null or exists (
+    select 1 from turns p where p.id = t.parent and not t.background
+      and (p.cancel_requested_at is not null or p.status in ('done', 'failed', 'cancelled'))
+  ) as cancelled, exists (
+    select 1 from inbox i where i.session = t.session and i.folded_into is null and i.kind = 'steer'
+  ) as steered
+from turns t where t.holder = %(holder)s and t.status = 'running'
 """,
     "turns_held",
 )

@@ -18,6 +18,15 @@ where session = %(session)s and status in ('running', 'parked') limit 1 for shar
 """,
     "turns_one_holder",
 )
+# A steer may have to end what the turn sleeps for. Locked whole at once: a lock made stronger later deadlocks.
+LIVE_TURN_ALONE = named(
+    "live_turn_alone",
+    """
+select id, status, class, parked_on from turns
+where session = %(session)s and status in ('running', 'parked') limit 1 for update
+""",
+    "turns_one_holder",
+)
 QUEUED_COUNT = named(
     "queued_count",
     "select count(*) as n from turns where session = %(session)s and status = 'queued'",
@@ -42,7 +51,7 @@ select t.id, t.status, t.created_at, (select id from i) as inbox from t
 )
 STEERABLE = named(
     "steerable",
-    "select id, session, status, class, requested_by, answer from turns where id = %(turn)s for share",
+    "select id, session, status, class, requested_by, answer from turns where id = %(turn)s for update",
     "turns_pkey",
 )
 ADD_TO_INBOX = named(
@@ -65,6 +74,8 @@ order by i.id limit %(limit)s
     "inbox_waiting|inbox_unread",
 )
 
+PEEK = named("peek", "select status, parked_on from turns where id = %(turn)s", "turns_pkey")
+
 # --- cancel: the first commit wins ----------------------------------------------------------------------------------
 
 CANCEL_QUEUED = named(
@@ -84,10 +95,23 @@ where id = %(turn)s and status = 'running' returning id, holder
 """,
     "turns_pkey",
 )
+# Each open call gets its result here, so that the transcript ends in what the provider accepts.
 CANCEL_PARKED = named(
     "cancel_parked",
     """
-with s as (update sessions set fence = fence + 1 where id = %(session)s returning id, fence)
+with s as (update sessions set fence = fence + 1 where id = %(session)s returning id, fence), m as (
+  insert into messages (session, turn, step, ordinal, author, role, content, fence)
+  select s.id, %(turn)s, x.step, x.ordinal, 'tool', 'user', x.content, s.fence
+  from s, unnest(%(m_step)s::int[], %(m_ordinal)s::int[], %(m_content)s::text[])
+    with ordinality as x(step, ordinal, content, n)
+  order by x.n
+  returning 1
+), r as (
+  update tool_runs set status = 'cancelled', finished_at = clock_now(), fence = s.fence
+  from s where tool_runs.turn = %(turn)s and tool_runs.status in ('asked', 'approved')
+    or tool_runs.turn = %(turn)s and tool_runs.status = 'started' and tool_runs.repeat in ('keyed', 'repeatable')
+  returning 1
+)
 update turns set status = 'cancelled', finished_at = clock_now(), cancelled_by = %(principal)s,
   cancel_requested_at = clock_now(), parked_on = null, parked_at = null, wake_at = null, fence = s.fence
 from s where turns.id = %(turn)s and turns.session = s.id and turns.status = 'parked' returning turns.id

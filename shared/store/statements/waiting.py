@@ -1,0 +1,323 @@
+"""What a turn waits for: approvals, questions, children. How the reason is made, how it ends, and how the sleeper is
+woken.
+
+Reason and sleeper meet on the turn's row. Whoever parks, decides, answers or ends a child first locks that row, and
+reads the reason in a later statement: a check in the same statement loses what arrives meanwhile, even under the lock.
+Lock order: the holder's own session row, then its turn row; whoever ends a child locks the parent's turn row first.
+"""
+
+from __future__ import annotations
+
+from shared.store.statements import named
+
+# --- the reasons, made by the holder ---------------------------------------------------------------------------------
+
+# Requests of one batch get ids in call order. Sent twice, it inserts once.
+REQUEST_APPROVALS = named(
+    "request_approvals",
+    """
+with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence),
+a as (
+  insert into approvals (id, turn, session, step, ordinal, tool, digest, role, four_eyes, requested_by, expires_at,
+    fence)
+  select x.id, %(turn)s, s.id, %(step)s, x.ordinal, x.tool, r.digest, x.role, x.four_eyes, %(requested_by)s,
+    clock_now() + %(limit_s)s * interval '1 second', s.fence
+  from s, unnest(%(a_id)s::uuid[], %(a_ordinal)s::int[], %(a_tool)s::text[], %(a_role)s::text[],
+    %(a_four_eyes)s::bool[])
+    with ordinality as x(id, ordinal, tool, role, four_eyes, n)
+  join tool_runs r on r.turn = %(turn)s and r.step = %(step)s and r.ordinal = x.ordinal
+  order by x.n
+  on conflict (turn, step, ordinal) do nothing
+  returning id, ordinal
+)
+select s.fence, a.id, a.ordinal from s left join a on true
+""",
+    "sessions_pkey",
+    "tool_runs_pkey",
+)
+ASK_PERSON = named(
+    "ask_person",
+    """
+with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence),
+q as (
+  insert into questions (id, turn, session, step, ordinal, question, expires_at, fence)
+  select %(question_id)s, %(turn)s, s.id, %(step)s, %(ordinal)s, %(question)s,
+    clock_now() + %(limit_s)s * interval '1 second', s.fence
+  from s
+  on conflict (turn, step, ordinal) do nothing
+  returning id
+)
+select s.fence, q.id from s left join q on true
+""",
+    "sessions_pkey",
+)
+# Session, turn, first input of each child, and the parent's count of those that it waits for. The ids are derived from
+# the run, so that a spawn whose reply was lost, or that is asked for again by the next holder, makes nothing twice.
+SPAWN = named(
+    "spawn",
+    """
+with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning sessions.*),
+x as (
+  select * from unnest(%(c_session)s::uuid[], %(c_turn)s::uuid[], %(c_index)s::int[], %(c_workspace)s::text[],
+    %(c_title)s::text[], %(c_payload)s::text[], %(c_tools)s::text[])
+    with ordinality as x(session, turn, index, workspace, title, payload, tools, n)
+), cs as (
+  insert into sessions (id, owner, audience, kind, root, depth, title, profile, provider, model, workspace, folder,
+    cap_usd, tools)
+  select x.session, s.owner, s.audience, 'child', coalesce(s.root, s.id), s.depth + 1, x.title, s.profile, s.provider,
+    s.model, x.workspace, s.folder, %(cap_usd)s, string_to_array(x.tools, ',')
+  from s, x order by x.n
+  on conflict (id) do nothing
+  returning id
+), ct as (
+  insert into turns (id, session, class, requested_by, contributors, admit_key, deadline_s, max_steps, cap_usd, parent,
+    parent_step, parent_ordinal, child_index, background)
+  select x.turn, x.session, 'child', t.requested_by, t.contributors, clock_now() + %(aging_s)s * interval '1 second',
+    %(deadline_s)s, %(max_steps)s, %(cap_usd)s, t.id, %(step)s, %(ordinal)s, x.index, %(background)s
+  from s, x, cs, turns t where cs.id = x.session and t.id = %(turn)s order by x.n
+  on conflict (id) do nothing
+  returning id, session
+), ci as (
+  insert into inbox (session, turn, dedupe_key, kind, author, payload)
+  select ct.session, ct.id, 'input:' || ct.id, 'input', %(requested_by)s, x.payload
+  from ct join x on x.turn = ct.id
+  on conflict (dedupe_key) do nothing
+  returning 1
+), people as (
+  insert into session_people (session, principal)
+  select ct.session, p.principal from ct, s join session_people p on p.session = s.id
+  on conflict do nothing
+  returning 1
+), parent as (
+  update turns set children_open = turns.children_open + (select count(*) from ct)::int
+  from s where turns.id = %(turn)s and not %(background)s and (turns.status = 'running') is true
+  returning turns.id
+), r as (
+  update tool_runs set status = 'started', started_at = coalesce(started_at, clock_now()), holder = %(holder)s,
+    may_run_until = coalesce(may_run_until, clock_timestamp() + %(limit_s)s * interval '1 second'), fence = s.fence
+  from s where tool_runs.turn = %(turn)s and tool_runs.step = %(step)s and tool_runs.ordinal = %(ordinal)s
+    and tool_runs.status in ('asked', 'approved', 'started')
+  returning 1
+)
+select s.fence, (select count(*) from ct)::int as made,
+  (select count(*) from ci) + (select count(*) from people) as rows
+from s
+""",
+    "sessions_pkey",
+    "turns_pkey",
+    "tool_runs_pkey",
+)
+
+# --- what has come of them -------------------------------------------------------------------------------------------
+
+APPROVALS_OF_STEP = named(
+    "approvals_of_step",
+    """
+select a.ordinal, a.id, a.status, a.note, a.digest, p.name as decided_by, a.expires_at <= clock_now() as over
+from approvals a left join principals p on p.id = a.decided_by
+where a.turn = %(turn)s and a.step = %(step)s order by a.ordinal
+""",
+    "approvals_run_key",
+)
+QUESTIONS_OF_STEP = named(
+    "questions_of_step",
+    """
+select q.ordinal, q.id, q.status, q.answer, p.name as answered_by, q.expires_at <= clock_now() as over
+from questions q left join principals p on p.id = q.answered_by
+where q.turn = %(turn)s and q.step = %(step)s order by q.ordinal
+""",
+    "questions_run_key",
+)
+CHILDREN_OF_RUN = named(
+    "children_of_run",
+    """
+select c.id, c.session, c.child_index, c.status, c.answer, c.error_code, c.error_text, c.steps - c.refunds as steps,
+  c.spent_usd + c.children_usd as usd, s.workspace, s.title,
+  r.may_run_until <= clock_timestamp() as over
+from turns c join sessions s on s.id = c.session
+join tool_runs r on r.turn = c.parent and r.step = c.parent_step and r.ordinal = c.parent_ordinal
+where c.parent = %(turn)s and c.parent_step = %(step)s and c.parent_ordinal = %(ordinal)s
+order by c.child_index
+""",
+    "turns_of_parent",
+)
+# The limit of a wait is over, the turn is stopped, or a person spoke while it was about to sleep: what is still open is
+# closed by its holder.
+CLOSE_APPROVALS = named(
+    "close_approvals",
+    """
+with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence),
+a as (
+  update approvals set status = %(status)s, decided_at = clock_now(), note = %(note)s
+  from s where approvals.turn = %(turn)s and approvals.status = 'pending'
+    and (not %(due)s or approvals.expires_at <= clock_now())
+  returning 1
+)
+select s.fence, (select count(*) from a) as closed from s
+""",
+    "approvals_pending|approvals_run_key",
+)
+CLOSE_QUESTIONS = named(
+    "close_questions",
+    """
+with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence),
+q as (
+  update questions set status = %(status)s, answered_at = clock_now(), answer = %(note)s
+  from s where questions.turn = %(turn)s and questions.status = 'open'
+    and (not %(due)s or questions.expires_at <= clock_now())
+  returning 1
+)
+select s.fence, (select count(*) from q) as closed from s
+""",
+    "questions_open|questions_run_key",
+)
+
+# The turn is over: nobody may decide or answer any more. In the transaction that ends it.
+VOID_APPROVALS = named(
+    "void_approvals",
+    "update approvals set status = 'void', decided_at = clock_now() where turn = %(turn)s and status = 'pending'",
+    "approvals_pending|approvals_run_key",
+)
+VOID_QUESTIONS = named(
+    "void_questions",
+    "update questions set status = 'void', answered_at = clock_now() where turn = %(turn)s and status = 'open'",
+    "questions_open|questions_run_key",
+)
+
+# --- to sleep --------------------------------------------------------------------------------------------------------
+
+# Under the locks of `lock_own` and `lock_turn`, in a later statement: the reason must still stand, nobody may have
+# cancelled, and no person may have spoken (what they said ends a wait for a person).
+PARK_ON = named(
+    "park_on",
+    """
+with s as (
+  update sessions set fence = fence + 1 where id = %(session)s and fence = %(fence)s
+    and case %(reason)s::text
+      when 'approval' then exists (select 1 from approvals a where a.turn = %(turn)s and a.status = 'pending')
+      when 'clarify' then exists (select 1 from questions q where q.turn = %(turn)s and q.status = 'open')
+      when 'children' then exists (select 1 from turns p where p.id = %(turn)s and p.children_open > 0)
+      else true end
+    and not exists (select 1 from turns c where c.id = %(turn)s and c.cancel_requested_at is not null)
+    and (%(reason)s::text not in ('approval', 'clarify') or not exists (
+      select 1 from inbox i where i.session = %(session)s and i.folded_into is null and i.kind = 'steer'
+    ))
+  returning id, fence
+)
+update turns set status = 'parked', holder = null, parked_on = %(reason)s, parked_at = clock_now(),
+  wake_at = clock_now() + %(wait_s)s::float8 * interval '1 second', fence = s.fence
+from s where turns.id = %(turn)s and turns.session = s.id and (turns.status = 'running') is true
+returning s.fence, turns.wake_at
+""",
+    "turns_pkey",
+    "inbox_waiting|inbox_unread",
+)
+
+# --- decided, answered, ended ----------------------------------------------------------------------------------------
+
+FIND_APPROVAL = named(
+    "find_approval",
+    """
+select a.id, a.turn, a.session, a.tool, a.role, a.four_eyes, a.requested_by, a.status, a.note,
+  a.expires_at <= clock_now() as over, p.name as decided_by
+from approvals a left join principals p on p.id = a.decided_by where a.id = %(approval)s
+""",
+    "approvals_pkey",
+)
+# One decision: the status is compared, under the turn's lock.
+DECIDE = named(
+    "decide",
+    """
+update approvals set status = %(status)s, decided_at = clock_now(), decided_by = %(principal)s, note = %(note)s
+where id = %(approval)s and status = 'pending' and (expires_at is null or expires_at > clock_now())
+returning id, turn
+""",
+    "approvals_pkey",
+)
+DENY_ALL = named(
+    "deny_all",
+    """
+update approvals set status = 'denied', decided_at = clock_now(), decided_by = %(principal)s, note = %(note)s
+where turn = %(turn)s and status = 'pending' returning id
+""",
+    "approvals_pending|approvals_run_key",
+)
+ANSWER_ALL = named(
+    "answer_all",
+    """
+update questions set status = 'answered', answered_at = clock_now(), answered_by = %(principal)s, answer = %(answer)s
+where turn = %(turn)s and status = 'open' returning id
+""",
+    "questions_open|questions_run_key",
+)
+PARENT_OF = named("parent_of", "select parent, background from turns where id = %(turn)s", "turns_pkey")
+# The child is over in this transaction: the parent has one less to wait for, and its money counts as the parent's.
+CHILD_OVER = named(
+    "child_over",
+    """
+update turns p set children_open = greatest(p.children_open - case when c.background then 0 else 1 end, 0),
+  children_usd = p.children_usd + c.spent_usd + c.children_usd
+from turns c where c.id = %(turn)s and p.id = %(parent)s
+returning p.id, p.status, p.children_open
+""",
+    "turns_pkey",
+)
+
+# --- awake -----------------------------------------------------------------------------------------------------------
+
+# After `lock_turn`, in a later statement. Says nothing where the turn does not sleep or its reason stands.
+WAKE_MET = named(
+    "wake_met",
+    """
+update turns set status = 'queued', parked_on = null, wake_at = null, parked_at = null,
+  deadline_at = deadline_at + (clock_now() - parked_at), queued_at = clock_now()
+where id = %(turn)s and status = 'parked' and not case parked_on
+    when 'approval' then exists (select 1 from approvals a where a.turn = %(turn)s and a.status = 'pending')
+    when 'clarify' then exists (select 1 from questions q where q.turn = %(turn)s and q.status = 'open')
+    when 'children' then children_open > 0
+    else true end
+returning id, class
+""",
+    "turns_pkey|turns_to_wake",
+)
+# The sweep derives each reason anew from its own rows, not from what the waker counted.
+SLEEPS_FOR_NOTHING = named(
+    "sleeps_for_nothing",
+    """
+select t.id, t.parked_on from turns t
+where t.status = 'parked' and t.parked_on in ('approval', 'clarify', 'children')
+  and t.parked_at < clock_now() - interval '5 seconds'
+  and not case t.parked_on
+    when 'approval' then exists (select 1 from approvals a where a.turn = t.id and a.status = 'pending')
+    when 'clarify' then exists (select 1 from questions q where q.turn = t.id and q.status = 'open')
+    else exists (select 1 from turns c where c.parent = t.id and not c.background
+      and c.status in ('queued', 'running', 'parked')) end
+order by t.parked_at limit %(limit)s
+""",
+    "turns_to_wake|turns_one_holder",
+)
+WAKE_MISSED = named(
+    "wake_missed",
+    """
+update turns set status = 'queued', parked_on = null, wake_at = null, parked_at = null, children_open = 0,
+  deadline_at = deadline_at + (clock_now() - parked_at), queued_at = clock_now()
+where id = %(turn)s and status = 'parked' and parked_on = %(reason)s and not case %(reason)s::text
+    when 'approval' then exists (select 1 from approvals a where a.turn = %(turn)s and a.status = 'pending')
+    when 'clarify' then exists (select 1 from questions q where q.turn = %(turn)s and q.status = 'open')
+    else exists (select 1 from turns c where c.parent = %(turn)s and not c.background
+      and c.status in ('queued', 'running', 'parked')) end
+returning id, class
+""",
+    "turns_pkey|turns_to_wake",
+)
+# Children whose parent is over: nobody will read them. A running one learns it by its process's question.
+LEFT_CHILDREN = named(
+    "left_children",
+    """
+select c.id, c.session, c.parent from turns c join turns p on p.id = c.parent
+where c.status in ('queued', 'parked') and not c.background
+  and (p.status in ('done', 'failed', 'cancelled') or p.cancel_requested_at is not null)
+order by c.seq limit %(limit)s
+""",
+    "turns_live_children",
+)
