@@ -17,9 +17,9 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from shared.errors import StoreUnavailable
+from shared.store.pool import LOST
 
 AsyncConnection = psycopg.AsyncConnection[DictRow]
-_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
 async def _configure(connection: AsyncConnection) -> None:
@@ -75,7 +75,7 @@ class Asking:
                 raise StoreUnavailable("the database took too long: try again") from error
             except _Overdue as error:
                 raise StoreUnavailable("the database did not answer in time: try again shortly") from error
-            except _LOST as error:  # a connection that died while it lay idle; each of the pool may have
+            except LOST as error:  # a connection that died while it lay idle; each of the pool may have
                 if attempt == self._size:
                     raise StoreUnavailable("the database cannot be reached at the moment: try again shortly") from error
         raise StoreUnavailable("the database cannot be reached at the moment: try again shortly")
@@ -99,7 +99,7 @@ def _within(connection: AsyncConnection, seconds: float) -> Generator[None]:
     timer = asyncio.get_running_loop().call_later(seconds, shut)
     try:
         yield
-    except _LOST as error:
+    except LOST as error:
         if fired:
             raise _Overdue from error
         raise

@@ -16,7 +16,7 @@ from psycopg_pool import PoolClosed, PoolTimeout
 
 from api.watchdog import Watchdog
 from shared.errors import StoreUnavailable
-from shared.store.pool import Connection, open_pool, retries
+from shared.store.pool import LOST, Connection, open_pool, retries
 
 T = TypeVar("T")
 POOL = 10
@@ -28,7 +28,6 @@ _AGAIN = (
     psycopg.errors.SerializationFailure,
     psycopg.errors.LockNotAvailable,
 )
-_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 log = structlog.get_logger("api")
 
 
@@ -62,7 +61,7 @@ class Database:
                 time.sleep(0.01 * 2 ** min(attempt, 4))
             except psycopg.errors.QueryCanceled as error:
                 raise StoreUnavailable("the database took too long: ask for less, or try again") from error
-            except _LOST as error:
+            except LOST as error:
                 doubt = True
                 self._give_up_after(deadline, error)
         raise self._unavailable()

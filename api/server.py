@@ -16,13 +16,12 @@ from api.app import create_app
 from api.heads import BoundedHead
 from shared import logs
 from shared import settings as settings_module
-from shared.errors import SchemaMismatch, SettingsError
+from shared.errors import FAILED, WRONG_SETTINGS, SchemaMismatch, SettingsError
 from shared.settings import Settings
-from shared.store import migrate
+from shared.store import revision
 
 BACKLOG = 2048
 GRACE_S = 3
-WRONG_SETTINGS, FAILED = 78, 1
 
 
 def main(argv: list[str]) -> int:
@@ -33,13 +32,10 @@ def main(argv: list[str]) -> int:
             raise SettingsError(f"`nightshift api` takes no arguments (got {argv[0]})")
         _check(settings)
         listening = listen(settings.api_host, settings.api_port)
-    except SettingsError as error:
-        return _say(error.message, WRONG_SETTINGS)
-    except SchemaMismatch as error:
+    except (SettingsError, SchemaMismatch) as error:
         return _say(error.message, WRONG_SETTINGS)
     except psycopg.OperationalError as error:
-        sentence = migrate.unreachable_text(error)
-        return _say(sentence, WRONG_SETTINGS if migrate.WRONG_PASSWORD in sentence else FAILED)
+        return _say(*revision.unreachable(error))
     except OSError as error:
         return _say(f"cannot listen ({error.strerror}): see NIGHTSHIFT_API_HOST and NIGHTSHIFT_API_PORT", FAILED)
     logs.configure(settings.log_level)
@@ -61,7 +57,7 @@ def _check(settings: Settings) -> None:
             raise SettingsError(f"NIGHTSHIFT_{name.upper()} is not set: `./dev up` starts a stack that sets it")
     try:
         with psycopg.connect(settings.database_url, autocommit=True, connect_timeout=5) as connection:
-            migrate.check(connection)
+            revision.check(connection)
     except psycopg.ProgrammingError as error:  # the URL itself does not parse
         raise SettingsError(f"NIGHTSHIFT_DATABASE_URL is not a connection string: {error}") from error
 

@@ -18,7 +18,7 @@ from celery import beat
 from shared import logs
 from shared import settings as settings_module
 from shared.doorbell import CHORE, celery_app
-from shared.errors import SettingsError
+from shared.errors import WRONG_SETTINGS, SettingsError
 from shared.settings import Settings
 from shared.values import QUEUES, TurnClass
 
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
             raise SettingsError("NIGHTSHIFT_REDIS_URL is not set")
     except SettingsError as error:
         sys.stderr.write(f"{error.code}: {error.message}\n")
-        return 78
+        return WRONG_SETTINGS
     logs.configure(settings.log_level)
     logging.getLogger("celery.beat").addFilter(_one_a_while())
     for number in (signal.SIGTERM, signal.SIGINT):

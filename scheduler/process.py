@@ -18,13 +18,12 @@ from scheduler.sweep import Sweep
 from shared import logs, stream
 from shared import settings as settings_module
 from shared.doorbell import Doorbell, celery_app
-from shared.errors import NightshiftError, SchemaMismatch, SettingsError, StoreUnavailable
+from shared.errors import WRONG_SETTINGS, NightshiftError, SchemaMismatch, SettingsError, StoreUnavailable
 from shared.life import Life
 from shared.settings import Settings
-from shared.store import migrate
+from shared.store import revision
 from shared.store.pool import Database
 
-CONFIGURATION_IS_WRONG = 78
 SILENCE_S = 2.0
 INDEX_S = 5.0
 CLOCK_S = 0.25
@@ -45,7 +44,7 @@ def main(argv: list[str]) -> int:
         return serve(settings)
     except (SettingsError, SchemaMismatch) as error:
         sys.stderr.write(f"{error.code}: {error.message}\n")
-        return CONFIGURATION_IS_WRONG
+        return WRONG_SETTINGS
 
 
 def serve(settings: Settings) -> int:
@@ -104,7 +103,7 @@ def _wait_for_schema(room: Room) -> None:
     """Return when the database answers and is at this code's revision. Raises SchemaMismatch."""
     while not room.stop.is_set():
         try:
-            room.database.read(migrate.check)
+            room.database.read(revision.check)
         except StoreUnavailable as error:
             log.warning("scheduler.no_database", detail=error.message)
             room.stop.wait(0.5)

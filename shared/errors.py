@@ -13,6 +13,11 @@ NightshiftError
 
 from __future__ import annotations
 
+WRONG_SETTINGS = 78
+"""Exit code, EX_CONFIG of sysexits.h: a setting is wrong, and starting the process again would end the same way."""
+FAILED = 1
+"""Exit code: a part was not there. It may go better next time."""
+
 
 class NightshiftError(Exception):
     """Base of the tree: `code` is stable, `message` is a sentence a person can act on."""
@@ -76,3 +81,8 @@ class Refused(NightshiftError):
 class ProviderError(NightshiftError):
     code = "provider_error"
     status = 502
+
+
+def exit_code(error: NightshiftError) -> int:
+    """With what a process that could not begin ends."""
+    return WRONG_SETTINGS if isinstance(error, (SettingsError, SchemaMismatch)) else FAILED

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
+from shared.request.marked import Ttl
 from shared.store.pool import Connection
 from shared.store.statements import admission, holder, one, run
 from shared.values import Purpose, SessionKind, TurnClass
@@ -68,7 +69,7 @@ def _held(ports: Ports, claimed: DictRow, row: DictRow) -> Held:
         max_steps=row["max_steps"],
         turn_cap_usd=row["turn_cap"],
         session_cap_usd=row["session_cap"],
-        ttl=row["ttl"],
+        ttl=Ttl(row["ttl"]),
         session_started=row["session_started"].isoformat(),
         seconds_left=row["seconds_left"],
         waited_s=claimed["waited_s"],

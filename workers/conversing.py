@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
+import structlog
+
 from shared.request import blocks, estimate
 from shared.values import CallStatus, EventKind
 from workers.emit import emit
@@ -24,6 +26,15 @@ from workers.reserving import Planned
 
 _FAR_OFF = 8
 """The estimate counts too much on purpose; a bill of so many times as much is no bill for this request."""
+
+_DOUBTS = {
+    "usage_missing": "the provider told no usage",
+    "usage_absurd": "the provider told a usage that is no count of tokens",
+    "usage_zero": "the provider told a usage of nothing read or nothing written",
+    "usage_too_small": "the provider told a usage too small for what it wrote",
+    "usage_too_large": "the provider told a usage beyond what this call can have been",
+}
+log = structlog.get_logger("conversing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +125,27 @@ def content_of(reply: Reply) -> tuple[str | None, str | None]:
     return blocks.join(kept), blocks.reasoning(sealed) if sealed else None
 
 
-def believed(held: Held, planned: Planned, usage: Usage | None) -> Usage | None:
-    """The usage, unless it is more than this call can have been: one such figure, taken for true, booked hundreds of
-    dollars and left its session without room for another call for ever."""
+def doubt(held: Held, planned: Planned, reply: Reply) -> str | None:
+    """Why the bill of this reply is not believed; None where it is. One beyond what the call can have been, taken
+    for true, booked hundreds of dollars and left its session without room for another call for ever."""
+    usage = reply.usage
+    if usage is None:
+        return next((note for note in reply.notes if note in _DOUBTS), "usage_missing")
     known = limits(held.claim.model)
     most_read = known.window if known.known else _FAR_OFF * planned.estimate + 20_000
     most_written = known.max_output if known.known else 1_000_000
-    return usage if usage is None or (usage.prompt <= most_read and usage.output <= most_written) else None
+    return "usage_too_large" if usage.prompt > most_read or usage.output > most_written else None
 
 
-def bill(held: Held, planned: Planned, usage: Usage | None, now: datetime | None = None) -> Outcome:
+def bill(held: Held, planned: Planned, reply: Reply, now: datetime | None = None) -> Outcome:
     """A settled call's money. Usage that is missing, or that cannot be, is unknown, and its reservation is what the
-    caps are charged."""
-    usage = believed(held, planned, usage)
+    caps are charged; the call's `rate_source` says why."""
+    why = doubt(held, planned, reply)
+    if why is not None:
+        log.warning(
+            "usage.doubted", session=str(held.claim.session), turn=str(held.claim.turn), call=str(planned.id), why=why
+        )
+    usage = reply.usage if why is None else None
     cost = prices.price(held.claim.model, usage, now or datetime.now(UTC))
     return Outcome(
         CallStatus.SETTLED,
@@ -134,7 +153,7 @@ def bill(held: Held, planned: Planned, usage: Usage | None, now: datetime | None
         usage=usage,
         cost=cost.usd,
         unknown=cost.usd is None,
-        rate_source=cost.source,
+        rate_source=cost.source if why is None else _DOUBTS[why],
     )
 
 

@@ -35,8 +35,7 @@ def end_in_fault(ports: Ports, held: Held, error: Exception) -> Ending | None:
         )
         open_runs = sorted((*left.results, *stopped), key=lambda run: run.ordinal)
         reserving.commit_rows(ports, held, gathering.gather(held, open_runs, gathering.waiting(ports, held)))
-        while not recording.finish(ports, held, ending):
-            reserving.commit_rows(ports, held, gathering.gather(held, (), gathering.waiting(ports, held)))
+        recording.end(ports, held, ending)
     except (LeaseLost, StoreUnavailable) as late:
         log.warning("turn.fault_not_recorded", turn=str(held.claim.turn), code=late.code)
         return None

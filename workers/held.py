@@ -14,6 +14,7 @@ from pathlib import Path
 from uuid import UUID
 
 from shared.request.assembled import Request
+from shared.request.marked import Ttl
 from shared.request.projection import MessageRow
 from shared.store.waits import Woken
 from shared.values import Purpose, SessionKind, TurnClass
@@ -53,7 +54,7 @@ class Claim:
     max_steps: int
     turn_cap_usd: Decimal | None
     session_cap_usd: Decimal | None
-    ttl: str
+    ttl: Ttl
     session_started: str
     seconds_left: float
     waited_s: float

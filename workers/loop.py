@@ -152,14 +152,14 @@ def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnO
     content, reasoning = conversing.content_of(reply)
     held_back = stands.names(ports.settings.approve_tools)
     runs = recording.runs_of(reply.tool_calls, planned.step, held_back) if planned.purpose is Purpose.MAIN else ()
-    bill = conversing.bill(held, planned, reply.usage)
+    bill = conversing.bill(held, planned, reply)
     outcome = conversing.settled(bill, reply, content, reasoning, runs)
     ending = _ending(planned, reply) if not runs else None
     recorded = recording.record(ports, held, planned, outcome, ending)
     ports.pauses.at(Point.RECORDED)
     emit(
         ports, held, EventKind.STEP_FINISHED, step=planned.step, text=reply.text.strip() and reply.text,
-        cost_usd=None if outcome.cost is None else float(outcome.cost), tokens=conversing.tokens(reply.usage),
+        cost_usd=None if outcome.cost is None else float(outcome.cost), tokens=conversing.tokens(outcome.usage),
         stop_reason=reply.stop_reason,
     )  # fmt: skip
     if recorded.cancel_requested:
@@ -216,7 +216,7 @@ def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Faile
     return _Again()
 
 
-def _cut(ports: Ports, held: Held, planned: Planned, cut: conversing.Cut) -> TurnOutcome | None:
+def _cut(ports: Ports, held: Held, planned: Planned, cut: conversing.Cut) -> TurnOutcome:
     """Keep the visible text, marked cut; a drained turn starts that step anew elsewhere."""
     spent, cost, source = conversing.assumed(held, planned, cut.partial)
     drained = cut.reason is Interrupt.DRAIN
@@ -235,7 +235,7 @@ def _cut(ports: Ports, held: Held, planned: Planned, cut: conversing.Cut) -> Tur
     return _stopped(ports, held, cut.reason)
 
 
-def _stopped(ports: Ports, held: Held, reason: Interrupt | None) -> TurnOutcome | None:
+def _stopped(ports: Ports, held: Held, reason: Interrupt | None) -> TurnOutcome:
     """End or hand back a turn at a boundary, where its transcript is whole."""
     match reason:
         case Interrupt.DRAIN:
@@ -252,12 +252,8 @@ def _stopped(ports: Ports, held: Held, reason: Interrupt | None) -> TurnOutcome 
             return _end(ports, held, Ending(TurnStatus.DONE))
 
 
-def _end(ports: Ports, held: Held, ending: Ending) -> TurnOutcome | None:
-    """End a turn without a call in flight; what arrived meanwhile is folded first, so that nobody's words are lost."""
-    while not recording.finish(ports, held, ending):
-        if ending.status is TurnStatus.DONE and held.claim.turn_class is not TurnClass.CHORE:
-            return None
-        reserving.commit_rows(ports, held, gathering.gather(held, (), gathering.waiting(ports, held)))
+def _end(ports: Ports, held: Held, ending: Ending) -> Ended:
+    recording.end(ports, held, ending)
     return Ended(ending)
 
 

@@ -9,6 +9,7 @@ from shared.request.assembled import Request
 from shared.store import transcript
 from shared.store.pool import Connection
 from shared.store.statements import one, run, step
+from workers import fence
 from workers.held import Held
 from workers.ports import Ports
 from workers.prompt import system
@@ -49,12 +50,11 @@ def ensure(ports: Ports, held: Held) -> None:
         return row["last_edit"]
 
     def recover(connection: Connection) -> int | None:
+        fence.confirm(connection, held)
         row = connection.execute(
-            "select fence, prefix, last_edit from sessions where id = %s for no key update", (held.claim.session,)
+            "select last_edit from sessions where id = %s and prefix = %s", (held.claim.session, digest)
         ).fetchone()
-        if row is None or row[0] != held.claim.fence:
-            raise LeaseLost
-        return row[2] if row[1] == digest else None
+        return None if row is None else row[0]
 
     held.last_edit = ports.database.write(work, recover=recover)
     held.prefix = digest
@@ -74,9 +74,7 @@ def begin_epoch(ports: Ports, held: Held, cause: str) -> None:
         return row["last_edit"]
 
     def recover(connection: Connection) -> int | None:
-        row = one(connection, step.HOLD, params)
-        if row is None or row["fence"] != held.claim.fence:
-            raise LeaseLost
+        fence.confirm(connection, held)
         return None
 
     held.last_edit = ports.database.write(work, recover=recover)

@@ -19,10 +19,10 @@ from celery import signals as celery_signals
 
 from shared import doorbell, logs, stream
 from shared import settings as settings_module
-from shared.errors import NightshiftError
+from shared.errors import NightshiftError, exit_code
 from shared.life import Life
 from shared.settings import Settings
-from shared.store import migrate
+from shared.store import revision
 from shared.store.pool import Database
 from shared.values import QUEUES, TurnClass
 from workers.held import Interrupt
@@ -54,11 +54,11 @@ def main(argv: list[str]) -> int:
         return _serve(_with_slots(settings, argv))
     except NightshiftError as error:
         sys.stderr.write(f"{error.code}: {error.message}\n")
-        return 78 if error.code in {"settings_invalid", "setting_unknown", "schema_mismatch"} else 1
+        return exit_code(error)
     except psycopg.OperationalError as error:
-        sentence = migrate.unreachable_text(error)
+        sentence, code = revision.unreachable(error)
         sys.stderr.write(f"database_unavailable: {sentence}\n")
-        return 78 if migrate.WRONG_PASSWORD in sentence else 1  # no restart mends a password
+        return code
 
 
 def _with_slots(settings: Settings, argv: list[str]) -> Settings:
@@ -69,7 +69,7 @@ def _with_slots(settings: Settings, argv: list[str]) -> Settings:
 
 def _serve(settings: Settings) -> int:
     with psycopg.connect(settings.direct_url, connect_timeout=5) as connection:
-        migrate.check(connection)
+        revision.check(connection)
     classes = tuple(TurnClass(name.strip()) for name in settings.classes.split(","))
     life = Life(settings, "worker", settings.slots, settings.classes)
     life.start()

@@ -16,6 +16,7 @@ from typing import Any
 from psycopg.rows import DictRow
 
 from shared.errors import LeaseLost
+from shared.request.marked import Ttl
 from shared.store import waits
 from shared.store.arrays import array
 from shared.store.pool import Connection
@@ -23,6 +24,7 @@ from shared.store.statements import one, run, turn_end, waiting
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import CallStatus, Purpose, Refund, Repeat, RunStatus, TurnStatus
+from workers import fence, gathering, reserving
 from workers.held import Held
 from workers.outgoing import returned
 from workers.pause import Point
@@ -33,7 +35,7 @@ from workers.tools import registry
 
 RUN_S = 120.0
 """How long one tool run may take; `may_run_until` tells others until when it may still happen."""
-WARM_S = {"5m": 300.0, "1h": 3600.0}
+WARM_S = {Ttl.MINUTES: 300.0, Ttl.HOUR: 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a turn ends. `force` ends it though something waits in the inbox: nothing uses it but a cancel."""
+    """How a turn ends, and what its person reads of it."""
 
     status: TurnStatus
     answer: str | None = None
@@ -129,12 +131,12 @@ def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending:
 
     def recover(connection: Connection) -> Recorded | None:
         written.clear()
-        fence = one(connection, statements.HOLD, {"session": held.claim.session})
+        now = fence.standing(connection, held)
         row = one(connection, statements.CALL_STATUS, {"call": planned.id})
-        if row is None or fence is None:
+        if row is None:
             raise LeaseLost
         landed = row["status"] == outcome.status  # a call that others booked as lost is none of ours
-        if fence["fence"] == held.claim.fence:
+        if now == held.claim.fence:
             return Recorded(False, ended=False) if landed else None
         turn = one(connection, turn_end.LOCK_TURN, {"turn": held.claim.turn})
         if landed and ending is not None and turn is not None and turn["status"] == ending.status:
@@ -146,8 +148,15 @@ def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending:
     return recorded
 
 
-def finish(ports: Ports, held: Held, ending: Ending) -> bool:
-    """End a turn that has no call in flight. False where something waits in its inbox. Raises LeaseLost."""
+def end(ports: Ports, held: Held, ending: Ending) -> None:
+    """End a turn that has no call in flight; what arrived meanwhile is folded first, so that nobody's words are lost.
+    Raises LeaseLost."""
+    while not _finished(ports, held, ending):
+        reserving.commit_rows(ports, held, gathering.gather(held, (), gathering.waiting(ports, held)))
+
+
+def _finished(ports: Ports, held: Held, ending: Ending) -> bool:
+    """False where something waits in the turn's inbox."""
 
     def work(connection: Connection) -> bool:
         with connection.transaction():
@@ -178,9 +187,7 @@ def _finish(connection: Connection, ports: Ports, held: Held, ending: Ending) ->
         if held.claim.parent is not None:
             held.woken = waits.child_over(connection, held.claim.turn, held.claim.parent)
         return True
-    fence = one(connection, statements.HOLD, {"session": held.claim.session})
-    if fence is None or fence["fence"] != held.claim.fence:
-        raise LeaseLost
+    fence.confirm(connection, held)
     return False
 
 
@@ -226,11 +233,11 @@ def requeue(ports: Ports, held: Held) -> None:
 
 def ended_by_us(connection: Connection, held: Held, status: TurnStatus) -> bool:
     """Whether our own last statement landed. False: it did not, and the fence is still ours. Raises LeaseLost."""
-    fence = one(connection, statements.HOLD, {"session": held.claim.session})
-    if fence is not None and fence["fence"] == held.claim.fence:
+    now = fence.standing(connection, held)
+    if now == held.claim.fence:
         return False
     turn = one(connection, turn_end.LOCK_TURN, {"turn": held.claim.turn})
-    if fence is not None and fence["fence"] == held.claim.fence + 1 and turn is not None and turn["status"] == status:
+    if now == held.claim.fence + 1 and turn is not None and turn["status"] == status:
         return True
     raise LeaseLost
 
@@ -253,7 +260,7 @@ def _values(held: Held, planned: Planned, outcome: Outcome) -> dict[str, Any]:
         "error_text": bounded(outcome.error_text, 2000) if outcome.error_text else None,
         "request_id": outcome.request_id, "stop_reason": outcome.stop_reason,
         "first_token_ms": None if outcome.first_token_ms is None else int(outcome.first_token_ms),
-        "step_done": int(outcome.step_done), "content": outcome.content, "sent": None, "blocks": outcome.reasoning,
+        "step_done": int(outcome.step_done), "content": outcome.content, "blocks": outcome.reasoning,
         "cut": outcome.cut, "may_run_s": RUN_S,
         "r_ordinal": array(r.ordinal for r in outcome.runs), "r_call_id": array(r.call.id for r in outcome.runs),
         "r_tool": array(r.call.name for r in outcome.runs),

@@ -16,13 +16,13 @@ from uuid import UUID
 
 import structlog
 
-from shared.errors import LeaseLost, NightshiftError
+from shared.errors import NightshiftError
 from shared.ids import uuid7
 from shared.request import blocks, cache_plan, digest, estimate, projection, repair
 from shared.request.assembled import Request
 from shared.request.cache_plan import PlanState
 from shared.request.digest import Chain
-from shared.request.marked import MarkedRequest, Ttl
+from shared.request.marked import MarkedRequest
 from shared.request.projection import MessageRow
 from shared.request.repair import Repair
 from shared.store import transcript
@@ -30,7 +30,7 @@ from shared.store.pool import Connection
 from shared.store.statements import every, one
 from shared.store.statements import step as statements
 from shared.values import EventKind, Purpose
-from workers import budget, prefixing
+from workers import budget, fence, prefixing
 from workers.emit import emit
 from workers.gathering import Gathered, has_result, waiting, with_warning
 from workers.held import Held
@@ -85,6 +85,8 @@ class _Rows:
 @dataclass(frozen=True, slots=True)
 class _Draft:
     gathered: Gathered
+    rows: list[MessageRow]
+    """What `marked` was made of besides the base: rows that stand, and rows under ids that are not theirs yet."""
     marked: MarkedRequest
     estimate: int
     projected: int
@@ -171,8 +173,7 @@ def _draft(
 ) -> _Draft | Refusal:
     model = held.claim.model
     known = limits(model)
-    uses = _uses(held, base, gathered, known.window)
-    due = budget.due(uses, held.warned) if has_result(gathered) else ()
+    due = budget.due(_uses(held, base, gathered, known.window), held.warned) if has_result(gathered) else ()
     for one_due in due:
         limit = one_due.use.limit or Decimal(0)
         text = warnings.line(one_due.use.kind, one_due.threshold, one_due.use.used, limit)
@@ -195,9 +196,7 @@ def _draft(
             f"go on in a new session, or with a model that has a larger window",
         )
     max_tokens = max(1, min(ports.settings.max_output_tokens, known.max_output, room))
-    worst = prices.worst(
-        model, projected, max_tokens, at=datetime.now(UTC), ttl="1h" if held.claim.ttl == "1h" else "5m"
-    )
+    worst = prices.worst(model, projected, max_tokens, at=datetime.now(UTC), ttl=held.claim.ttl)
     decided = budget.reserve(worst, model, _caps(ports, held))
     match decided:
         case budget.Unpriced(message):
@@ -206,11 +205,10 @@ def _draft(
             return Refusal(f"{scope}_cap_reached", message)
         case budget.Fits(amount):
             pass
-    state = PlanState(
-        purpose=purpose, ttl=Ttl.HOUR if held.claim.ttl == "1h" else Ttl.MINUTES, last_breakpoint_message_id=held.pinned
-    )
+    state = PlanState(purpose=purpose, ttl=held.claim.ttl, last_breakpoint_message_id=held.pinned)
     warned = {one_due.use.kind: one_due.threshold for one_due in due}
-    return _Draft(gathered, cache_plan.place(request, state), counted, projected, max_tokens, amount, warned, repairs)
+    marked = cache_plan.place(request, state)
+    return _Draft(gathered, rows, marked, counted, projected, max_tokens, amount, warned, repairs)
 
 
 def _uses(held: Held, base: Request, gathered: Gathered, window: int) -> tuple[budget.Use, ...]:
@@ -251,7 +249,7 @@ def _call_fields(held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: 
 
 def _no_call() -> dict[str, Any]:
     names = (
-        "call", "c_step", "c_purpose", "c_provider", "c_model",  "c_params", "c_marks", "c_tail",
+        "call", "c_step", "c_purpose", "c_provider", "c_model", "c_params", "c_marks", "c_tail",
         "c_blocks", "c_digest", "c_estimate", "c_max_tokens",
     )  # fmt: skip
     return dict.fromkeys(names)
@@ -280,26 +278,18 @@ def _write(
         return _Rows(returned(rows)) if rows else None
 
     def recover(connection: Connection) -> _Rows | None:
-        _hold(connection, held)
+        fence.confirm(connection, held)
         return _Rows(None) if _landed(connection, held, gathered, call["call"]) else None
 
     written = ports.database.write(send, recover=recover)
     if written is not None:
         return written
-    fence = ports.database.read(lambda c: one(c, statements.HOLD, {"session": held.claim.session}))
-    if fence is None or fence["fence"] != held.claim.fence:
-        raise LeaseLost
+    ports.database.read(lambda c: fence.confirm(c, held))
     if alone and waiting(ports, held):
         return Arrived()
     return Refusal(
         "session_cap_reached", "the session's cap was lowered below what the next call may cost: raise it to go on"
     )
-
-
-def _hold(connection: Connection, held: Held) -> None:
-    row = one(connection, statements.HOLD, {"session": held.claim.session})
-    if row is None or row["fence"] != held.claim.fence:
-        raise LeaseLost
 
 
 def _landed(connection: Connection, held: Held, gathered: Gathered, call: UUID | None) -> bool:
@@ -335,11 +325,14 @@ def _from_rows(
         rows = ports.database.read(lambda c: transcript.load_messages(c, session, after=base.newest))
     elif purpose is not Purpose.FINAL:
         rows = [*held.unread, *rows]
-    request = projection.extend(base, rows)
-    if tail is not None:
-        request = projection.with_tail(request, blocks.split(tail))
-    if draft.repairs:
-        request, _, _ = repair.mend(request)
+    as_drafted = tail is None and not draft.repairs
+    request = projection.renumbered(base, draft.marked.request, draft.rows, rows) if as_drafted else None
+    if request is None:
+        request = projection.extend(base, rows)
+        if tail is not None:
+            request = projection.with_tail(request, blocks.split(tail))
+        if draft.repairs:
+            request, _, _ = repair.mend(request)
     if purpose is not Purpose.FINAL:
         held.request = request
         held.unread.clear()

@@ -17,6 +17,7 @@ from shared.values import Repeat, RunStatus
 from workers.held import Held
 from workers.outgoing import Finished
 from workers.ports import Ports
+from workers.providers.arguments import why_unfit
 from workers.providers.replies import ToolCall
 from workers.recording import Run
 
@@ -32,15 +33,16 @@ class Left:
 Next = Literal["run", "known", "unknown"]
 
 
-def next_for(status: RunStatus, repeat: Repeat) -> Next:
-    """What the next holder does with a run found in this state."""
+def next_for(status: RunStatus, repeat: Repeat, *, unfit: bool = False) -> Next:
+    """What the next holder does with a run found in this state. One that is `unfit` cannot have happened: it only gets
+    the answer that says so."""
     match status:
         case RunStatus.DONE | RunStatus.FAILED | RunStatus.UNKNOWN | RunStatus.DENIED | RunStatus.CANCELLED:
             return "known"
         case RunStatus.ASKED | RunStatus.APPROVED:
             return "run"
         case RunStatus.STARTED:
-            return "run" if repeat in (Repeat.REPEATABLE, Repeat.KEYED) else "unknown"
+            return "run" if unfit or repeat in (Repeat.REPEATABLE, Repeat.KEYED) else "unknown"
 
 
 def unknown_text(until: datetime | None) -> str:
@@ -60,14 +62,15 @@ def left_open(ports: Ports, held: Held) -> Left:
     results: list[Finished] = []
     runs: list[Run] = []
     for row in rows:
-        match next_for(RunStatus(row["status"]), Repeat(row["repeat"])):
+        unfit = why_unfit(row["tool"], row["arguments"])
+        match next_for(RunStatus(row["status"]), Repeat(row["repeat"]), unfit=unfit is not None):
             case "known":
                 results.append(_finished(row, row["status"], row["result"] or "(no output)", is_error=row["is_error"]))
             case "unknown":
                 text = unknown_text(row["may_run_until"])
                 results.append(_finished(row, RunStatus.UNKNOWN, text, is_error=True))
             case "run":
-                call = ToolCall(row["call_id"], row["tool"], row["arguments"])
+                call = ToolCall(row["call_id"], row["tool"], row["arguments"], unfit)
                 runs.append(Run(row["step"], row["ordinal"], call, Repeat(row["repeat"]), RunStatus(row["status"])))
     return Left(tuple(results), tuple(runs))
 

@@ -17,7 +17,7 @@ from shared.store.statements import one
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import EventKind, Repeat, RunStatus
-from workers import batch_room
+from workers import batch_room, fence
 from workers.batch_room import Room
 from workers.emit import emit
 from workers.held import Held, Interrupt
@@ -171,9 +171,7 @@ def _fenced(ports: Ports, held: Held, work: Callable[[Connection], bool]) -> Non
         raise LeaseLost
 
     def recover(connection: Connection) -> bool | None:
-        row = one(connection, statements.HOLD, {"session": held.claim.session})
-        if row is None or row["fence"] != held.claim.fence:
-            raise LeaseLost
+        fence.confirm(connection, held)
         return None
 
     ports.database.write(send, recover=recover)

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from api import answers, commands, pages
+from api import answers, commands, host_paths, pages
 from api.commands import Answer
 from api.injected import Reading, Serving, Writing, identifier
 from api.openapi import accepts, gives
@@ -32,6 +32,7 @@ values (%(tick)s, %(job)s,
 def add_job(serving: Serving, written: Writing) -> Response:
     """Add a job. Its next instant is computed in its own zone."""
     asked = written.body(JobAsked)
+    _check_paths(serving, written, asked)
 
     def effect(connection: Connection) -> Answer:
         job = add(connection, written.caller, asked, serving.settings.job_deadline_s)
@@ -62,6 +63,7 @@ def get_job(serving: Serving, caller: Reading, job: str) -> Response:
 def change_job(serving: Serving, written: Writing, job: str) -> Response:
     """Change what is given; `paused` stops the clock of a job and starts it again."""
     id_, asked = identifier(job), written.body(JobChange)
+    _check_paths(serving, written, asked)
 
     def effect(connection: Connection) -> Answer:
         row = may_change(connection, id_, written.caller)
@@ -127,3 +129,10 @@ def explain_job(serving: Serving, caller: Reading, job: str, n: Annotated[int, Q
 def _shown(connection: Connection, job: UUID, written: Writing, *, status: int = 200) -> Answer:
     who = written.caller.principal.id
     return Answer(status, answers.text(jobs.shown(jobs.find(connection, job, who), who)))
+
+
+def _check_paths(serving: Serving, written: Writing, asked: JobAsked | JobChange) -> None:
+    host_paths.check_all(
+        written.caller, serving.settings.home, workspace=asked.workspace, folder=asked.folder,
+        deliver_file=asked.deliver_file,
+    )  # fmt: skip

@@ -11,8 +11,6 @@ from pathlib import Path
 from deploy.local.server import Force, Server
 from deploy.local.spawn import Identity, server_environment
 
-CONFIGURATION_IS_WRONG = 78  # EX_CONFIG: starting it again would end the same way
-
 
 def _nothing() -> None:
     return

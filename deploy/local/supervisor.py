@@ -17,7 +17,8 @@ from pathlib import Path
 from deploy.local.child import Child, Pipe
 from deploy.local.explain import StackError, cause
 from deploy.local.logs import LogFile, Terminal, readable
-from deploy.local.program import CONFIGURATION_IS_WRONG, Program
+from deploy.local.program import Program
+from shared.errors import WRONG_SETTINGS
 
 # How long to wait before the next start, by how many short lives came before: the first restart is at once.
 BACKOFF = (0.0, 0.0, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -196,8 +197,8 @@ class Supervisor:
             seat.phase, seat.was_ready = Phase.DONE, True
             return
         lines = list(child.last)
-        if code == CONFIGURATION_IS_WRONG:
-            self._stop_for(f"{program.name} cannot run as configured: {_last_words(lines)}", CONFIGURATION_IS_WRONG)
+        if code == WRONG_SETTINGS:
+            self._stop_for(f"{program.name} cannot run as configured: {_last_words(lines)}", WRONG_SETTINGS)
             return
         mended = program.mend(lines)
         if was_starting and mended is None:

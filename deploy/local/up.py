@@ -11,10 +11,9 @@ from pathlib import Path
 from deploy.local.explain import StackError
 from deploy.local.home import Home, locked, open_home, write_private
 from deploy.local.logs import Terminal
-from deploy.local.program import CONFIGURATION_IS_WRONG
 from deploy.local.stack import Fleet, Stack, plan
 from deploy.local.supervisor import Supervisor
-from shared.errors import SettingsError
+from shared.errors import WRONG_SETTINGS, SettingsError
 from shared.settings import load
 
 
@@ -28,7 +27,7 @@ def main(argv: list[str]) -> int:
             return _run(plan(home, settings, fleet, pg_bin=asked.pg_bin), as_json=asked.json)
     except SettingsError as error:
         print(error.message, file=sys.stderr)
-        return CONFIGURATION_IS_WRONG
+        return WRONG_SETTINGS
     except StackError as error:
         print(error, file=sys.stderr)
         return 1

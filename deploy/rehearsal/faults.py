@@ -10,7 +10,8 @@ from deploy.rehearsal.admit import Admitted
 from deploy.rehearsal.errors import STATUS_OF, TYPE_OF, error_body
 from deploy.rehearsal.http import Exchange, Header
 from deploy.rehearsal.ledger import Call
-from deploy.rehearsal.reply import Fault, FaultKind
+from deploy.rehearsal.loose import Json
+from deploy.rehearsal.reply import Fault, FaultKind, FloodOf
 
 MESSAGES: Final = {
     429: "This request would exceed the rate limit for your organization.",
@@ -82,7 +83,7 @@ async def amid(exchange: Exchange, call: Call, fault: Fault) -> bool:
             await asyncio.sleep(fault.seconds)
             return False
         case FaultKind.FLOOD:
-            await _flood(exchange, fault.bytes)
+            await _flood(exchange, fault)
             return False
         case FaultKind.NO_USAGE:
             return False
@@ -134,13 +135,24 @@ async def plain(exchange: Exchange, call: Call, fault: Fault, headers: list[Head
     return True
 
 
-async def _flood(exchange: Exchange, count: int) -> None:
-    """More text deltas in the block that is open."""
+async def _flood(exchange: Exchange, fault: Fault) -> None:
+    """More deltas in the block that is open, or pings. Ends early where the client hangs up."""
     sent = 0
-    while sent < count:
-        size = min(FLOOD_PIECE, count - sent)
-        delta = {"type": "text_delta", "text": "rehearsal flood " * (size // 16 + 1)}
-        await exchange.send(
-            events.event("content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta})
-        )
+    while sent < fault.bytes:
+        size = min(FLOOD_PIECE, fault.bytes - sent)
+        words = "rehearsal flood " * (size // 16 + 1)
+        match fault.of:
+            case FloodOf.TEXT:
+                more = _delta({"type": "text_delta", "text": words})
+            case FloodOf.ARGUMENTS:
+                more = _delta({"type": "input_json_delta", "partial_json": words})
+            case FloodOf.PINGS:
+                more = events.event("ping", {"type": "ping", "words": words})
+            case _:
+                assert_never(fault.of)
+        await exchange.send(more)
         sent += size
+
+
+def _delta(delta: Json) -> bytes:
+    return events.event("content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta})

@@ -19,8 +19,14 @@ class FaultKind(StrEnum):
     REDIRECT = "redirect"
     NOTHING = "nothing"  # the socket closes without a byte
     OVERFLOW = "overflow"  # `prompt is too long`
-    FLOOD = "flood"  # a text of so many bytes
+    FLOOD = "flood"  # so many bytes more: of text, of a tool's arguments, or of pings
     GARBAGE = "garbage"  # an event whose data is not JSON
+
+
+class FloodOf(StrEnum):
+    TEXT = "text"
+    ARGUMENTS = "arguments"
+    PINGS = "pings"
 
 
 class WrongScript(Exception):
@@ -38,6 +44,7 @@ class Fault:
     seconds: float = 3600.0
     location: str = "/elsewhere"
     bytes: int = 1_000_000
+    of: FloodOf = FloodOf.TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +139,8 @@ def _fault(value: Any, path: str) -> Fault:
     for key in ("status", "retry_after", "after_chunks", "seconds", "bytes"):
         if key in rest and not _is_number(rest[key]):
             raise WrongScript(f"{path}.{key}: should be a number")
+    if "of" in rest:
+        if rest["of"] not in set(FloodOf):
+            raise WrongScript(f"{path}.of: one of {', '.join(FloodOf)}")
+        rest["of"] = FloodOf(rest["of"])
     return Fault(kind, **rest)

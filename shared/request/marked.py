@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import cast
 
 from shared.request import blocks, canonical
 from shared.request.assembled import CLOSING, Request, lead
@@ -38,10 +39,14 @@ class MarkedRequest:
 
     request: Request
     marks: tuple[Mark, ...]
-    marks_text: str
     end_message_id: int | None
     block_count: int
     digest: str
+
+    @property
+    def marks_text(self) -> str:
+        """The marks as `marked_from` reads them."""
+        return canonical.dump([{"place": one.place, "at": one.at, "ttl": one.ttl} for one in self.marks])
 
     def body(self, params_text: str) -> bytes:
         """The bytes of the request: the parameters (a JSON object's text without its braces), tools, system,
@@ -61,15 +66,28 @@ class MarkedRequest:
 
 def mark(request: Request, marks: Sequence[Mark], end_message_id: int | None) -> MarkedRequest:
     """Called by the cache plan and by replay, by nobody else."""
-    text = canonical.dump([{"place": one.place, "at": one.at, "ttl": one.ttl} for one in marks])
     chain = request.chain
-    return MarkedRequest(request, tuple(marks), text, end_message_id, chain.count, chain.digest)
+    return MarkedRequest(request, tuple(marks), end_message_id, chain.count, chain.digest)
 
 
 def marked_from(request: Request, marks_text: str) -> MarkedRequest:
     """The request marked as a stored call was: with the same rows, its body equals what went out. Raises ValueError
     when the text is not a list of marks or names a place that the request does not have."""
-    marks = tuple(_read(entry) for entry in blocks.split(marks_text))
+    return marked_at(request, read_marks(marks_text))
+
+
+def read_marks(marks_text: str) -> tuple[Mark, ...]:
+    """The marks as they were written. Raises ValueError when the text is not a list of marks."""
+    value = canonical.load_strict(marks_text)
+    entries = cast("list[object]", value) if isinstance(value, list) else None
+    if entries is None:
+        raise ValueError(f"not a list of marks: {marks_text[:80]}")
+    return tuple(_read(entry) for entry in entries)
+
+
+def marked_at(request: Request, marks: Sequence[Mark]) -> MarkedRequest:
+    """The request with marks that were placed before. Raises ValueError when one names a place that it does not
+    have."""
     wanted = {one.at for one in marks if one.place is Place.MESSAGE}
     for piece in reversed(request.pieces):  # marks stand near the end: a long history is not walked
         if not wanted:
@@ -84,12 +102,12 @@ def marked_from(request: Request, marks_text: str) -> MarkedRequest:
     return mark(request, marks, ends[-1] if ends else None)
 
 
-def _read(entry: str) -> Mark:
-    match blocks.parse(entry):
+def _read(entry: object) -> Mark:
+    match entry:
         case {"place": str(place), "at": int(at), "ttl": str(ttl)}:
             return Mark(Place(place), at, Ttl(ttl))
         case _:
-            raise ValueError(f"not a mark: {entry[:80]}")
+            raise ValueError(f"not a mark: {str(entry)[:80]}")
 
 
 def _fragments(request: Request, ttls: dict[tuple[Place, int], Ttl]) -> Sequence[bytes]:

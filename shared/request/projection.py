@@ -20,6 +20,7 @@ __all__ = [
     "Request",
     "extend",
     "project",
+    "renumbered",
     "stable_is_proved",
     "with_messages",
     "with_tail",
@@ -91,6 +92,27 @@ def extend(request: Request, messages: Iterable[MessageRow]) -> Request:
         raise ValueError(f"message {rows[0].id} is not newer than {request.newest}: project again")
     pieces = [_piece(row, edit_rules.NOTHING, with_reasoning=request.with_reasoning) for row in rows]
     return assembled.append(request, pieces, rows[-1].id)
+
+
+def renumbered(
+    base: Request, grown: Request, drafted: Sequence[MessageRow], written: Sequence[MessageRow]
+) -> Request | None:
+    """What `extend` makes of `base` and the written rows, given what it made of their draft (`grown`, under ids that
+    only stood for "after everything"): equal rows give equal pieces, so that nothing but ids is new.
+
+    None where a row is not, to the character, the one that was drafted, or does not stand where it stood.
+    """
+    ids = {draft.id: row.id for draft, row in zip(drafted, written, strict=False)}
+    before = base.newest
+    for draft, row in zip(drafted, written, strict=False):
+        if row.id <= before or replace(row, id=draft.id) != draft:
+            return None
+        before = row.id
+    if len(drafted) != len(written):
+        return None
+    kept = len(base.pieces)
+    pieces = (*grown.pieces[:kept], *(replace(piece, id=ids[piece.id]) for piece in grown.pieces[kept:]))
+    return replace(grown, pieces=pieces, newest=before)
 
 
 def stable_is_proved(prefix: Prefix) -> bool:

@@ -11,14 +11,14 @@ from pathlib import Path
 import psycopg
 from alembic import command
 from alembic.config import Config
-from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from psycopg import sql
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import NullPool
 
 from shared import settings as settings_module
-from shared.errors import NightshiftError, SchemaMismatch, StoreUnavailable
+from shared.errors import FAILED, NightshiftError, SchemaMismatch, StoreUnavailable, exit_code
+from shared.store.revision import current_revision, newer_text, unreachable_text
 
 MINIMUM_SERVER = 150_000
 ROLE_SETTINGS: dict[str, str] = {
@@ -34,21 +34,12 @@ ROLE_SETTINGS: dict[str, str] = {
 """architecture.md, "The fence": a worker frozen inside a transaction otherwise blocks its own rescue for ever."""
 
 _LOCK = 7_231_000
-WRONG_PASSWORD = "check user and password in NIGHTSHIFT_DATABASE_URL"  # noqa: S105 - a sentence, no secret
 
 
 def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     return config
-
-
-def head_revision() -> str:
-    """The revision that this code was written for."""
-    head = ScriptDirectory.from_config(_config()).get_current_head()
-    if head is None:
-        raise SchemaMismatch("this copy of Nightshift holds no migrations; install it again")
-    return head
 
 
 def _engine(url: str) -> Engine:
@@ -87,7 +78,7 @@ def _run(url: str, revision: str, *, up: bool) -> str:
             engine.dispose()
             return current_revision(guard) or "base"
     except CommandError as error:
-        raise SchemaMismatch(_newer_text(str(error))) from error
+        raise SchemaMismatch(newer_text(str(error))) from error
     except psycopg.OperationalError as error:
         raise StoreUnavailable(unreachable_text(error)) from error
 
@@ -108,42 +99,6 @@ def set_role(connection: psycopg.Connection) -> None:
         )
 
 
-def current_revision(connection: psycopg.Connection) -> str | None:
-    """The database's revision, or None where it was never migrated."""
-    found = connection.execute("select to_regclass('alembic_version') is not null").fetchone()
-    if not found or not found[0]:
-        return None
-    row = connection.execute("select version_num from alembic_version").fetchone()
-    return str(row[0]) if row else None
-
-
-def check(connection: psycopg.Connection) -> None:
-    """Refuse to serve a database that is not at this code's revision. Raises SchemaMismatch with the mend."""
-    found, head = current_revision(connection), head_revision()
-    if found == head:
-        return
-    if found is None:
-        raise SchemaMismatch("the database holds no Nightshift schema: run `nightshift migrate`")
-    if found > head:
-        raise SchemaMismatch(_newer_text(f"revision {found}"))
-    raise SchemaMismatch(f"the database is at revision {found}, this code needs {head}: run `nightshift migrate`")
-
-
-def _newer_text(detail: str) -> str:
-    return f"the database is newer than this code ({detail}): upgrade Nightshift, or restore an older backup"
-
-
-def unreachable_text(error: Exception) -> str:
-    """A sentence for a connection that failed, with the server's words and no password."""
-    # Lines that begin with a tab are libpq's hints ("Is the server running…?"): the reason stands before them.
-    words = [line.removeprefix("- ") for line in str(error).splitlines() if line.strip() and not line.startswith("\t")]
-    first = words[-1].strip() if words else type(error).__name__
-    mend = "check NIGHTSHIFT_DATABASE_URL and that the server runs"
-    if "password" in first or "authentication" in first:
-        mend = WRONG_PASSWORD
-    return f"the database cannot be used ({first}): {mend}"
-
-
 def main(argv: list[str]) -> int:
     """`nightshift migrate [REVISION]`: up to REVISION (default head); a lower one migrates down."""
     try:
@@ -159,9 +114,9 @@ def main(argv: list[str]) -> int:
         revision = downgrade(url, target) if down else upgrade(url, target)
     except psycopg.OperationalError as error:
         sys.stderr.write(f"database_unavailable: {unreachable_text(error)}\n")
-        return 1
+        return FAILED
     except NightshiftError as error:
         sys.stderr.write(f"{error.code}: {error.message}\n")
-        return 78 if error.code in {"settings_invalid", "setting_unknown", "schema_mismatch"} else 1
+        return exit_code(error)
     sys.stdout.write(f"database at revision {revision}\n")
     return 0

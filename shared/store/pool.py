@@ -19,7 +19,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from shared.errors import LeaseLost, StoreUnavailable
-from shared.store.migrate import unreachable_text
+from shared.store.revision import unreachable_text
 
 T = TypeVar("T")
 Connection = psycopg.Connection[TupleRow]
@@ -31,8 +31,9 @@ _AGAIN = (
     psycopg.errors.LockNotAvailable,
     psycopg.errors.QueryCanceled,
 )
-_LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.IdleInTransactionSessionTimeout)
-"""The last one is psycopg's InternalError: a process that stood still for five seconds, its lease far from over."""
+LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.IdleInTransactionSessionTimeout)
+"""How a lost connection shows, here and in the API. The last one is psycopg's InternalError: a process that stood still
+for five seconds, its lease far from over."""
 log = structlog.get_logger("store")
 retries: Counter[str] = Counter()
 """How often a transaction was tried again, by the error's class: read by the metrics."""
@@ -119,7 +120,7 @@ class Database:
             except _AGAIN as error:
                 doubt = isinstance(error, psycopg.errors.QueryCanceled)
                 self._again(error, attempt, deadline)
-            except _LOST as error:
+            except LOST as error:
                 self._again(error, attempt, deadline)
             except StoreUnavailable as error:
                 self._again(error, attempt, deadline)
@@ -137,7 +138,7 @@ class Database:
                 raise error
             raise StoreUnavailable(unreachable_text(error)) from error
         log.warning("store.again", error=type(error).__name__, attempt=attempt)
-        if isinstance(error, _LOST) and not isinstance(error, _AGAIN):
+        if isinstance(error, LOST) and not isinstance(error, _AGAIN):
             self._pool.check()
         self.stop.wait(pause)
 

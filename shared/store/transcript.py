@@ -14,7 +14,7 @@ from psycopg.rows import class_row, dict_row
 from shared.errors import Refused
 from shared.request import blocks, canonical, projection, repair
 from shared.request.assembled import Request
-from shared.request.marked import MarkedRequest, Place, marked_from
+from shared.request.marked import Mark, MarkedRequest, Place, marked_at, read_marks
 from shared.request.projection import EditRow, MessageRow, Prefix
 from shared.store.pool import Connection
 from shared.values import Purpose
@@ -109,12 +109,11 @@ def encode_marks(marked: MarkedRequest, provisional: int) -> str:
 
 def decode_marks(request: Request, marks: str) -> MarkedRequest:
     """The request marked as `encode_marks` stored it."""
-    entries: list[dict[str, object]] = [blocks.parse(entry) for entry in blocks.split(marks)]
-    for entry in entries:
-        at = entry["at"]
-        if entry["place"] == Place.MESSAGE and isinstance(at, int) and at < 0:
-            entry["at"] = request.pieces[at].id
-    return marked_from(request, canonical.dump(entries))
+    placed = [
+        Mark(one.place, request.pieces[one.at].id, one.ttl) if one.place is Place.MESSAGE and one.at < 0 else one
+        for one in read_marks(marks)
+    ]
+    return marked_at(request, placed)
 
 
 def replay(connection: Connection, call: UUID) -> Replayed:

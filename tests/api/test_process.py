@@ -21,7 +21,7 @@ import pytest
 import api.server
 from deploy.local import servers as local
 from deploy.local.servers import Servers, ephemeral
-from shared.store import migrate, principals
+from shared.store import migrate, principals, revision
 from shared.values import PrincipalKind, Role
 from tests.api.hand import Hand
 from tests.api.processing import frozen, process
@@ -100,14 +100,14 @@ def test_an_unreachable_database_is_worth_another_start_and_a_wrong_password_is_
 
 
 def test_a_database_of_another_revision_is_refused_with_the_mend(own: Servers, tmp_path: Path, ended: Ended) -> None:
-    for revision, words in (("9999", "upgrade Nightshift"), ("0000", "nightshift migrate")):
+    for found, words in (("9999", "upgrade Nightshift"), ("0000", "nightshift migrate")):
         with psycopg.connect(own.postgres.url, autocommit=True) as connection:
-            connection.execute("update alembic_version set version_num = %s", (revision,))
+            connection.execute("update alembic_version set version_num = %s", (found,))
         try:
             code, said = ended(**_settings(own, tmp_path))
         finally:
             with psycopg.connect(own.postgres.url, autocommit=True) as connection:
-                connection.execute("update alembic_version set version_num = %s", (migrate.head_revision(),))
+                connection.execute("update alembic_version set version_num = %s", (revision.head_revision(),))
         assert (code, words in said) == (78, True), said
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import httpx
 import pytest
@@ -93,3 +94,34 @@ def test_a_folder_of_the_host_is_an_admins_to_attach(anna: Person, admin: Person
     refused = anna.post("/v1/sessions", {"folder": "/etc"})
     assert (refused.status_code, refused.json()["code"]) == (403, "role_insufficient")
     assert admin.post("/v1/sessions", {"folder": "/srv/notes"}).json()["folder"] == "/srv/notes"
+
+
+def test_nothing_that_a_stack_keeps_in_its_home_can_be_attached(
+    api: Api, anna: Person, admin: Person, tmp_path: Path
+) -> None:
+    home = api.settings.home
+    (home / "postgres").mkdir(exist_ok=True)
+    (tmp_path / "notes").symlink_to(home / "postgres")
+    inside = [home, home / "postgres", home / "not yet", tmp_path / "notes", tmp_path / "notes" / "base"]
+    for path in map(str, inside):
+        refused = admin.post("/v1/sessions", {"folder": path})
+        assert (refused.status_code, refused.json()["code"]) == (422, "path_in_home"), path
+        assert anna.post("/v1/sessions", {"folder": path}).json()["code"] == "role_insufficient"
+    assert admin.post("/v1/sessions", {"folder": "notes"}).json()["code"] == "input_invalid"
+    beside = str(home.with_name(f"{home.name}-too"))
+    for path in (beside, str(home.parent)):  # what lies in a home above which a folder is attached, the tools refuse
+        assert admin.post("/v1/sessions", {"folder": path}).json()["folder"] == path
+
+
+@pytest.mark.parametrize(("field", "own"), [("folder", None), ("workspace", "workspaces"), ("deliver_file", "briefs")])
+def test_a_jobs_paths_lie_outside_the_stacks_home_but_for_what_is_made_there(
+    api: Api, admin: Person, field: str, own: str | None
+) -> None:
+    home = api.settings.home
+    body = {"cron": "@daily", "prompt": "Write.", "name": f"home {field}"}
+    for path in (home, home / "postgres", home / "workspaces" / ".." / "logs"):
+        refused = admin.post("/v1/jobs", {**body, field: str(path)})
+        assert refused.json()["code"] in {"path_in_home", "input_invalid"}, refused.text
+    job = admin.post("/v1/jobs", {**body, field: str(home / own / "mine") if own else None}).json()
+    changed = admin.http.patch(f"/v1/jobs/{job['id']}", json={field: str(home / "logs")})
+    assert (changed.status_code, changed.json()["code"]) == (422, "path_in_home")

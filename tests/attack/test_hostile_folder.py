@@ -52,6 +52,21 @@ def test_a_stacks_home_inside_an_attached_folder_stays_closed(inside: str, tmp_p
         assert "milk" in dispatch.run_one(context, "read_file", '{"path":"input/notes.md"}').text
 
 
+@pytest.mark.parametrize("inside", ["postgres", "logs", "workspaces/another/deep"])
+def test_a_folder_inside_a_stacks_home_stays_closed_however_it_came_to_be_attached(inside: str, tmp_path: Path) -> None:
+    made = home.open_home(tmp_path / "a home")
+    home.secret(made, "admin-token")
+    (made.root / inside).mkdir(parents=True, exist_ok=True)
+    (made.root / inside / "found.txt").write_text("the house's own")
+    (tmp_path / "notes").symlink_to(made.root / inside)  # harmless when it was named, and led elsewhere since
+    for number, attached in enumerate((made.root / inside, tmp_path / "notes")):
+        (tmp_path / str(number)).mkdir()
+        context = _context(tmp_path / str(number), attached)
+        assert "own" not in _looks(context, "input", "found.txt", "house's own")
+        result = dispatch.run_one(context, "read_file", '{"path":"input/found.txt"}')
+        assert (result.is_error, "not open to tools" in result.text) == (True, True), result.text
+
+
 def test_the_hosts_processes_stay_closed_where_the_whole_disk_is_attached(tmp_path: Path) -> None:
     context = _context(tmp_path, Path("/"))
     why = "not open to tools" if Path("/proc").is_mount() else "does not exist"

@@ -85,6 +85,9 @@ LIES: dict[str, tuple[str, dict[str, int], dict[str, int]]] = {
     "cache reads beyond the window": ("claude-sonnet-5-5", {"cache_read_input_tokens": 99_999_999}, {}),
     "output beyond the model": ("claude-sonnet-5-5", {}, {"output_tokens": 99_999_999}),
     "input of a model that is not known": ("somebody/else-1", {"input_tokens": 99_999_999}, {}),
+    "nothing read": ("claude-sonnet-5-5", {"input_tokens": 0}, {}),
+    "nothing written": ("claude-sonnet-5-5", {}, {"output_tokens": 0}),
+    "nothing at all": ("claude-sonnet-5-5", {"input_tokens": 0}, {"output_tokens": 0}),
 }
 
 
@@ -102,13 +105,34 @@ def test_a_bill_that_cannot_be_is_unknown_and_leaves_its_session_usable(
             session = worker.session(model=model)
             turns = [_turn(worker, session, text) for text in ("go", "and now?")]
             row = worker.one("select spent_usd, reserved_usd, cost_unknown from sessions where id = %s", session)
+            lie, *_ = worker.rows("select * from calls where session = %s order by id", session)
             found[name] = [
                 *(turn["status"] for turn in turns),
                 row["cost_unknown"],
                 row["spent_usd"] < 1,
                 row["reserved_usd"],
+                (lie["cost_usd"], lie["input_tokens"], lie["output_tokens"]),
+                row["spent_usd"] >= lie["reserved_usd"],
+                "the provider told a usage" in lie["rate_source"],
             ]
-    assert found == {name: ["done", "done", True, True, Decimal(0)] for name in LIES}
+    nothing = (None, None, None)
+    assert found == {name: ["done", "done", True, True, Decimal(0), nothing, True, True] for name in LIES}
+
+
+def test_a_cap_holds_against_a_provider_whose_bill_is_always_nothing(
+    database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    told = {"input_tokens": 0, "output_tokens": 0}
+    free = wire.streamed(
+        wire.begin(told), wire.tool_block(0, "t1", "list_files", "{}"), wire.end("tool_use", usage={"output_tokens": 0})
+    )
+    with wire.serving(free) as server, ground(database_url, redis_url, server.url, tmp_path) as worker:
+        session = worker.session(cap_usd=Decimal("0.5"))
+        turn = _turn(worker, session, "go on for ever")
+        row = worker.one("select spent_usd, cost_unknown from sessions where id = %s", session)
+    assert (turn["status"], turn["error_code"]) == ("failed", "session_cap_reached")
+    assert Decimal("0.3") < row["spent_usd"] <= Decimal("0.5")
+    assert row["cost_unknown"]
 
 
 def test_a_web_page_cannot_script_the_rehearsal_model(provider: Rehearsal) -> None:

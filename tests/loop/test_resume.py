@@ -119,6 +119,35 @@ def test_a_run_that_may_happen_once_and_was_started_is_unknown_not_repeated(
     assert worker.view(turn)["status"] == "done"
 
 
+# What the provider sends and the words of its answer: each would write a file if only what Postgres holds were read.
+UNFIT = [
+    ({"name": "write file", "input": {"path": "made.txt", "content": "x"}}, "not one a tool can have"),
+    ({"name": "write_file", "input_text": '{"path":"made.txt","content":"a\x00b"}'}, "not valid JSON"),
+    ({"name": "write_file", "input_text": '{"path":"made.txt","content":"x"'}, "cut off"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), UNFIT)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_call_that_could_not_be_read_does_not_run_after_a_crash_either(
+    worker: Ground, provider: Rehearsal, call: dict[str, Any], words: str, first: bool
+) -> None:
+    fine = {"name": "write_file", "input": {"path": "fine.txt", "content": "x"}}
+    session = worker.session()
+    provider.script([{"tools": [call, fine] if first else [fine, call]}, {"text": "I see"}], session=str(session))
+    turn = worker.turn(session, "write")
+    assert _die(worker, Point.RECORDED)
+    _take_away(worker, turn, session)
+    worker.look()
+
+    run = worker.one("select * from tool_runs where turn = %s and ordinal = %s", turn, 1 if first else 2)
+    assert (run["status"], run["is_error"]) == (RunStatus.FAILED, True)
+    assert "could not be read" in run["result"]
+    assert words in run["result"]
+    assert not (worker.home / "ws" / str(session) / "made.txt").exists()
+    assert worker.view(turn)["status"] == "done"
+
+
 @pytest.mark.parametrize("repeat", list(Repeat))
 @pytest.mark.parametrize("status", list(RunStatus))
 def test_what_the_next_holder_does_with_a_run(status: RunStatus, repeat: Repeat) -> None:
@@ -128,6 +157,7 @@ def test_what_the_next_holder_does_with_a_run(status: RunStatus, repeat: Repeat)
         RunStatus.STARTED: "run" if repeat in (Repeat.REPEATABLE, Repeat.KEYED) else "unknown",
     }.get(status, "known")
     assert resuming.next_for(status, repeat) == expected
+    assert resuming.next_for(status, repeat, unfit=True) == ("known" if expected == "known" else "run")
 
 
 def test_a_turn_that_is_taken_away_for_good_leaves_no_run_open_and_a_session_that_works(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Literal
 
 import genai_prices
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.request.marked import Ttl
 from workers.providers import models, prices
 from workers.providers.replies import Usage
 
@@ -63,16 +63,14 @@ def test_a_call_without_usage_costs_an_unknown_sum() -> None:
 @pytest.mark.parametrize(
     ("model", "prompt", "output", "ttl", "usd"),
     [
-        ("claude-sonnet-5-5", MILLION, MILLION, "1h", "14"),
-        ("claude-sonnet-5-5", MILLION, MILLION, "5m", "12.5"),
-        ("claude-haiku-5-5", 100_000, 0, "1h", "0.02"),
-        ("claude-haiku-5-5", 100_001, 0, "1h", "0.100001"),
-        ("claude-haiku-5-5", 100_001, 1_000, "5m", "0.065000625"),
+        ("claude-sonnet-5-5", MILLION, MILLION, Ttl.HOUR, "14"),
+        ("claude-sonnet-5-5", MILLION, MILLION, Ttl.MINUTES, "12.5"),
+        ("claude-haiku-5-5", 100_000, 0, Ttl.HOUR, "0.02"),
+        ("claude-haiku-5-5", 100_001, 0, Ttl.HOUR, "0.100001"),
+        ("claude-haiku-5-5", 100_001, 1_000, Ttl.MINUTES, "0.065000625"),
     ],
 )
-def test_the_worst_case_is_the_dearest_bucket(
-    model: str, prompt: int, output: int, ttl: Literal["5m", "1h"], usd: str
-) -> None:
+def test_the_worst_case_is_the_dearest_bucket(model: str, prompt: int, output: int, ttl: Ttl, usd: str) -> None:
     assert prices.worst(model, prompt, output, at=AT, ttl=ttl) == Decimal(usd)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.request import blocks
-from shared.text import clean_text
+from shared.text import REPLACEMENT, clean_text
 from tests.providers.caller import KEY, Caller, calling, client_of
 from tests.providers.raw_server import (
     LAST_CHUNK,
@@ -32,6 +32,7 @@ from tests.providers.raw_server import (
     tool_block,
 )
 from workers.providers import events
+from workers.providers.arguments import why_unfit
 from workers.providers.assembly import Assembly, BadStream, UnexpectedBlock
 from workers.providers.pieces import Pieces
 from workers.providers.replies import (
@@ -215,7 +216,9 @@ def test_arguments_that_cannot_be_sent_back_are_flagged_and_their_text_kept(
         assert call.malformed is None
     else:
         assert word in (call.malformed or "")
-        assert call.arguments_text == clean_text("".join(arguments))
+        kept = clean_text("".join(arguments))
+        assert call.arguments_text in (kept, kept + REPLACEMENT)
+        assert why_unfit(call.name, call.arguments_text) == call.malformed
     blocks.tool_use(call.id, call.name, call.sent_arguments)
 
 
@@ -237,7 +240,9 @@ def test_ids_that_are_double_missing_or_unfit_become_unique_and_stay_the_same_fo
     assert all(call.startswith("toolu_") for call in first[1:])
 
 
-@pytest.mark.parametrize(("name", "fit"), [("", "unnamed_tool"), (None, "unnamed_tool"), ("rm -rf /", "rm_-rf__")])
+@pytest.mark.parametrize(
+    ("name", "fit"), [("", "unnamed_tool"), (None, "unnamed_tool"), ("rm -rf /", "unfit_rm_-rf__")]
+)
 def test_a_tool_without_a_usable_name_is_flagged(name: str | None, fit: str) -> None:
     with calling(streamed(begin(), tool_block(0, "t", name), end("tool_use"))) as caller:
         (call,) = caller.call().tool_calls
@@ -281,6 +286,9 @@ def test_input_that_comes_whole_with_the_start_of_its_block_is_taken() -> None:
             Usage(5, 6, reasoning=4),
             (),
         ),
+        ({"input_tokens": 0}, {"output_tokens": 6}, None, ("usage_zero",)),
+        ({"input_tokens": 5}, {"output_tokens": 0}, None, ("usage_zero",)),
+        ({"input_tokens": 0, "cache_read_input_tokens": 9}, {"output_tokens": 6}, Usage(0, 6, cache_read=9), ()),
     ],
 )
 def test_usage_is_told_whole_or_not_at_all(
@@ -289,6 +297,20 @@ def test_usage_is_told_whole_or_not_at_all(
     with calling(streamed(begin(first), text_block(0, "x"), end(usage=last))) as caller:
         reply = caller.call()
     assert (reply.usage, reply.notes) == (usage, notes)
+
+
+def test_an_answer_of_nothing_may_have_written_nothing() -> None:
+    with calling(streamed(begin({"input_tokens": 5}), end(usage={"output_tokens": 0}))) as caller:
+        assert (caller.call().usage, caller.call().notes) == (Usage(5, 0), ())
+
+
+def test_an_answer_longer_than_its_tokens_can_be_has_no_usage() -> None:
+    long = text_block(0, "x" * 70_000)
+    acts = [streamed(begin({"input_tokens": 5}), long, end(usage={"output_tokens": n})) for n in (10, 100)]
+    with calling(*acts) as caller:
+        first, second = caller.call(), caller.call()
+    assert (first.usage, first.notes) == (None, ("usage_too_small",))
+    assert (second.usage, second.notes) == (Usage(5, 100), ())
 
 
 def test_writes_without_their_time_to_live_are_booked_at_the_dearer_one_that_was_asked_for() -> None:

@@ -18,7 +18,7 @@ from shared.request.repair import mend
 from tests.providers.caller import client_of
 from tests.rehearsal.served import Served, serve
 from tests.request.test_repair import CASES
-from workers.providers import prices, wire
+from workers.providers import prices, sizes, wire
 from workers.providers.failures import classify
 from workers.providers.params import Params, text
 from workers.providers.replies import Reasoning, Reply, Text, TextDelta, ToolCall, Usage
@@ -185,6 +185,26 @@ def test_each_fault_of_the_rehearsal_is_told_and_the_next_call_goes_well(
     assert caught.value.code == code
     assert {name: getattr(recovery, name) for name in done} == done
     assert "three" in call(client, body).text
+
+
+FLOODED: dict[str, dict[str, Any]] = {
+    "text": {"text": "one two three four", "chunks": 4},
+    "arguments": {"tools": [{"name": "look", "input": {"at": "a"}}]},
+    "pings": {"text": "one two three four", "chunks": 4},
+}
+
+
+@pytest.mark.parametrize("of", FLOODED)
+def test_what_is_far_more_than_was_asked_for_is_not_read_on(provider: Served, client: wire.Client, of: str) -> None:
+    bytes_ = 3_000_000  # less than any bound that does not know the request
+    provider.script(session="m", replies=[{**FLOODED[of], "fault": {"kind": "flood", "of": of, "bytes": bytes_}}] * 2)
+    request = request_of([Piece(1, "user", (blocks.text("hello"),))])
+    with pytest.raises(wire.CallFailed) as caught:
+        call(client, place(request, PlanState(ttl=Ttl.HOUR)).body(text(Params(MODEL, "m", max_tokens=100))))
+    assert (caught.value.code, classify(caught.value).retry) == ("reply_too_large", False)
+    assert len(caught.value.partial.text) <= sizes.most_chars(100)
+    roomy = place(request, PlanState(ttl=Ttl.HOUR)).body(text(Params(MODEL, "m", max_tokens=64_000)))
+    assert call(client, roomy).stop_reason is not None
 
 
 def test_a_reply_without_usage_is_a_reply_whose_cost_is_unknown(provider: Served, client: wire.Client) -> None:

@@ -15,6 +15,7 @@ from shared.request.projection import (
     Request,
     extend,
     project,
+    renumbered,
     stable_is_proved,
     with_messages,
     with_tail,
@@ -169,6 +170,45 @@ def test_a_row_that_is_not_newer_than_all_that_is_known_is_refused() -> None:
         with pytest.raises(ValueError, match="project again"):
             extend(request, [late])
     assert extend(request, []) is request
+
+
+LATER = 2**61
+
+
+def as_drafted(rows: list[MessageRow]) -> list[MessageRow]:
+    return [replace(row, id=LATER + at) for at, row in enumerate(rows)]
+
+
+def test_rows_that_are_as_they_were_drafted_make_what_extending_by_them_makes() -> None:
+    rows = conversation()
+    for cut in range(len(rows) + 1):
+        base, new = project(PREFIX, rows[:cut]), rows[cut:]
+        grown = extend(base, as_drafted(new))
+        assert renumbered(base, grown, as_drafted(new), new) == extend(base, new)
+
+
+def test_a_row_without_blocks_leaves_nothing_behind_under_its_own_id_either() -> None:
+    base, new = project(PREFIX, [user(1, "a")]), [row(2, "assistant", "[]"), user(3, "b")]
+    drafted = as_drafted(new)
+    assert renumbered(base, extend(base, drafted), drafted, new) == extend(base, new)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        [user(5, "b"), user(6, "another")],
+        [user(5, "b")],
+        [user(5, "b"), user(6, "c"), user(7, "more")],
+        [user(6, "b"), user(5, "c")],
+        [user(1, "b"), user(6, "c")],
+        [user(5, "b"), replace(user(6, "c"), sent="[]")],
+        [user(5, "b"), replace(user(6, "c"), role="assistant")],
+    ],
+    ids=["another text", "one less", "one more", "another order", "older than the base", "a sidecar", "another role"],
+)
+def test_rows_that_are_not_as_they_were_drafted_must_be_projected(written: list[MessageRow]) -> None:
+    base, drafted = project(PREFIX, [user(1, "a")]), as_drafted([user(2, "b"), user(3, "c")])
+    assert renumbered(base, extend(base, drafted), drafted, written) is None
 
 
 def test_a_role_that_is_not_of_the_wire_is_refused() -> None:

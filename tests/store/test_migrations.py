@@ -4,6 +4,7 @@ cannot."""
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import warnings
@@ -12,10 +13,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from alembic.script import ScriptDirectory
 
 from deploy.local.servers import Servers, ephemeral
 from shared.errors import SchemaMismatch, StoreUnavailable
-from shared.store import migrate
+from shared.store import migrate, revision
 from shared.store.statements import REGISTRY
 from tests.store import test_statements
 from tests.store.test_statements import generic
@@ -89,18 +91,25 @@ def test_everything_works_on_postgres_15() -> None:
         shutil.rmtree(home, ignore_errors=True)
 
 
+def test_the_revision_that_a_process_asks_for_is_the_one_that_migrating_ends_at() -> None:
+    """Told from the names of files, so that no process loads Alembic for it."""
+    script = ScriptDirectory(str(Path(migrate.__file__).parent / "migrations"))
+    assert revision.head_revision() == script.get_current_head()
+    assert all(re.fullmatch(r"\d{4}", one.revision) for one in script.walk_revisions())
+
+
 def test_a_database_that_is_newer_than_the_code_is_refused_with_the_mend(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("update alembic_version set version_num = '9999'")
         with pytest.raises(SchemaMismatch, match="newer than this code"):
-            migrate.check(connection)
+            revision.check(connection)
     with pytest.raises(SchemaMismatch, match="newer than this code"):
         migrate.upgrade(database_url)
 
 
 def test_a_database_without_a_schema_is_refused_with_the_mend(empty_url: str) -> None:
     with psycopg.connect(empty_url) as connection, pytest.raises(SchemaMismatch, match="nightshift migrate"):
-        migrate.check(connection)
+        revision.check(connection)
 
 
 def test_a_wrong_password_is_named_and_not_shown(database_url: str) -> None:

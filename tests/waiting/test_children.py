@@ -59,7 +59,7 @@ def test_a_child_never_gets_a_tool_that_its_parent_lacks(worker: Ground, provide
 
 
 def test_a_call_without_a_goal_or_with_too_much_is_an_error_that_says_so(worker: Ground, provider: Rehearsal) -> None:
-    bad = [
+    bad: list[dict[str, Any]] = [
         {"name": "delegate_task", "input": {"tasks": []}},
         {"name": "delegate_task", "input": {"tasks": [{"goal": "g"}] * 21}},
         {"name": "delegate_task", "input": {"tasks": [{"goal": "g" * 20_001}]}},

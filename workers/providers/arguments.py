@@ -10,11 +10,14 @@ from typing import Any, cast
 import orjson
 
 from shared.request import canonical
-from shared.text import clean_text
+from shared.text import REPLACEMENT, clean_text
 from workers.providers.replies import ToolCall
 
 DEPTH_LIMIT = 200
 """Far below where Python's own parser gives up, which depends on how deep its caller stands."""
+MENDED = "unfit_"
+"""How a name begins that had to be mended. No tool's does, so what is stored of such a call can never name one."""
+NAMELESS = "unnamed_tool"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 _BRACKET = re.compile(r"[\[\]{}]")
@@ -31,11 +34,21 @@ def checked_call(head: Mapping[str, Any], arguments: str, *, taken: set[str], se
     told_name = head.get("name")
     name = told_name if isinstance(told_name, str) else ""
     text = arguments if arguments.strip() else _whole_input(head.get("input"))
-    if _NAME.fullmatch(name):
-        return ToolCall(call_id, name, clean_text(text), why_malformed(text))
-    fit = _UNFIT.sub("_", name)[:128] or "unnamed_tool"
-    reason = f"the name of the tool is {'missing' if not name else 'not one a tool can have'}"
-    return ToolCall(call_id, fit, clean_text(text), reason)
+    fit = name if _NAME.fullmatch(name) else (MENDED + _UNFIT.sub("_", name))[:128] if name else NAMELESS
+    kept = clean_text(text)
+    if why_malformed(text) is not None and why_malformed(kept) is None:
+        kept += REPLACEMENT  # cleaned, it could be read: after a crash a call would run that nobody sent
+    return ToolCall(call_id, fit, kept, why_unfit(fit, kept))
+
+
+def why_unfit(name: str, arguments_text: str) -> str | None:
+    """Why a call may not run, or None, from what is stored of it alone: the worker that goes on after a crash judges it
+    as the one did that received it."""
+    if name == NAMELESS:
+        return "the name of the tool is missing"
+    if name.startswith(MENDED):
+        return "the name of the tool is not one a tool can have"
+    return why_malformed(arguments_text)
 
 
 def why_malformed(text: str) -> str | None:

@@ -69,6 +69,7 @@ class Assembly:
     sink: Callable[[Delta], None]
     since_ms: Callable[[], float]
     hour_marks: Callable[[], bool]
+    most_chars: int = CHARS_LIMIT
     blocks: list[Block] = field(default_factory=list[Block])
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     message: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -105,7 +106,11 @@ class Assembly:
     def usage(self) -> tuple[Usage | None, str | None]:
         if not self.output_told:  # message_start alone tells one token of output, which is not the bill
             return None, "usage_missing"
-        return usage_of.buckets(self.told, self.hour_marks)
+        usage, note = usage_of.buckets(self.told, self.hour_marks)
+        if usage is not None:
+            spoke = any(block.kind != "text" or block.text for block in self.blocks)
+            note = usage_of.doubt(usage.output, self.chars, spoke=spoke)
+        return (usage, None) if note is None else (None, note)
 
     def partial(self) -> Partial:
         shown = "".join(block.pieces.text() for block in self.blocks if block.kind == "text")
@@ -246,8 +251,9 @@ class Assembly:
 
     def _count(self, piece: str) -> None:
         self.chars += len(piece)
-        if self.chars > CHARS_LIMIT:
-            raise TooLarge(f"more than {CHARS_LIMIT:,} characters")
+        most = min(CHARS_LIMIT, self.most_chars)
+        if self.chars > most:
+            raise TooLarge(f"more than {most:,} characters")
 
     def _touch(self) -> None:
         if self.first_token_ms is None:

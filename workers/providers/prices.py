@@ -10,11 +10,11 @@ from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from importlib.metadata import version
-from typing import Literal
 
 import genai_prices
 from genai_prices.types import TieredPrices
 
+from shared.request.marked import Ttl
 from workers.providers.replies import Usage
 
 PROVIDER = "anthropic"
@@ -59,15 +59,14 @@ def price(model: str, usage: Usage | None, at: datetime) -> Cost:
     return Cost(usd / _MILLION, f"genai-prices {VERSION} {PROVIDER} {at:%Y-%m-%d}")
 
 
-def worst(
-    model: str, prompt_tokens: int, max_tokens: int, *, at: datetime, ttl: Literal["5m", "1h"] = "1h"
-) -> Decimal | None:
+def worst(model: str, prompt_tokens: int, max_tokens: int, *, at: datetime, ttl: Ttl = Ttl.HOUR) -> Decimal | None:
     """The most that a call can cost: its whole prompt in the dearest bucket that its marks can fill, and all the output
     it asked for. Rates that rise with the prompt are taken at its size. None where a rate that may apply is missing."""
     rates = _rates(model, at)
     if rates is None:
         return None
-    buckets = [rates.input, rates.cache_read, rates.cache_write_5m, *([rates.cache_write_1h] if ttl == "1h" else [])]
+    hour = [rates.cache_write_1h] if ttl is Ttl.HOUR else []
+    buckets = [rates.input, rates.cache_read, rates.cache_write_5m, *hour]
     known = [_at_size(rate, prompt_tokens) for rate in buckets if rate is not None]
     if len(known) < len(buckets) or rates.output is None:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from workers.providers.replies import Usage
+from workers.providers.sizes import most_chars
 
 ABSURD = 100_000_000
 """Tokens of one bucket of one call; the largest window known is 1,000,000."""
@@ -43,9 +44,19 @@ def buckets(told: Mapping[str, Any], hour_marks: Callable[[], bool]) -> tuple[Us
     fresh, output, read, written, short, hour, reasoning = cast("tuple[int, ...]", raw)
     if parts and written and short + hour != written:
         return None, "usage_absurd"
+    if fresh + read + written + short + hour == 0:  # no request is read in no tokens
+        return None, "usage_zero"
     if not parts and written:
         short, hour = (0, written) if hour_marks() else (written, 0)
     return Usage(fresh, output, read, short, hour, min(reasoning, output)), None
+
+
+def doubt(output: int, chars: int, *, spoke: bool) -> str | None:
+    """Why an answer of `chars` characters cannot have been written in `output` tokens. A provider that bills nothing
+    for what it says would make every cap worthless."""
+    if spoke and output == 0:
+        return "usage_zero"
+    return "usage_too_small" if chars > most_chars(output) else None
 
 
 def _object(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:

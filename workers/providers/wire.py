@@ -16,7 +16,7 @@ import anthropic
 import httpx2
 import orjson
 
-from workers.providers import events, translate
+from workers.providers import events, sizes, translate
 from workers.providers.assembly import Assembly, BadStream, TooLarge, UnexpectedBlock
 from workers.providers.client import READ_S, Client, Provider, close_client, open_client
 from workers.providers.faults import CallCut, CallFailed, ProviderCut
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 BYTES_LIMIT = 64 * 1024 * 1024
-"""Of one answer, as it comes over the socket."""
+"""Of one answer, as it comes over the socket, whatever was asked for."""
 ERROR_BYTES = 1024 * 1024
 REST_BYTES = 64 * 1024
 REST_S = 1.0
@@ -94,6 +94,7 @@ def stream(
     """
     bounds = timeouts or Timeouts()
     began = time.monotonic()
+    asked = sizes.asked_for(body)
     line = Line(
         cancel=cancel,
         connect_s=bounds.connect_s,
@@ -101,9 +102,11 @@ def stream(
         between_s=min(bounds.between_s, READ_S),
         next_by=began + min(bounds.first_byte_s, READ_S),
         ends_at=began + bounds.total_s,
-        room=BYTES_LIMIT,
+        room=BYTES_LIMIT if asked is None else min(BYTES_LIMIT, sizes.most_bytes(asked)),
     )
     made = Assembly(sink, since_ms=lambda: (time.monotonic() - began) * 1_000, hour_marks=lambda: HOUR_MARK in body)
+    if asked is not None:
+        made.most_chars = sizes.most_chars(asked)
     call = _Call(client, body, line, made)
     if cancel.reason is not None:
         raise CallCut(cancel.reason)

@@ -22,6 +22,7 @@ _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_C
 
 HOME_MARK = "admin-token.secret"
 """In every home that `deploy.local` makes, from its first start on."""
+_MOST_UP = 1_000
 _PROCESSES = Path("/proc").stat().st_dev if Path("/proc").is_mount() else None
 
 
@@ -50,6 +51,27 @@ def must_be_open(fd: int, shown: str) -> None:
     """
     if os.fstat(fd).st_dev == _PROCESSES or kind_in(fd, HOME_MARK) != "missing":
         raise ToolRefused(f"{shown} holds the state of this service or its host and is not open to tools")
+
+
+def must_be_outside(fd: int, shown: str) -> None:
+    """Raises `ToolRefused` where the folder lies in a stack's home, at any depth. Who attached it was asked the same;
+    a link on its path may have been turned since."""
+    here = "."
+    for _ in range(_MOST_UP):
+        above = f"{here}/.."
+        if kind_in(fd, f"{above}/{HOME_MARK}") != "missing":
+            raise ToolRefused(f"{shown} lies in the state of this service and is not open to tools")
+        if _is_top(fd, here, above):
+            return
+        here = above
+
+
+def _is_top(fd: int, here: str, above: str) -> bool:
+    """Whether nothing above can be looked at: it is the root, or a folder that may not be searched."""
+    try:
+        return os.path.samestat(os.stat(here, dir_fd=fd), os.stat(above, dir_fd=fd))
+    except OSError:
+        return True
 
 
 @contextmanager

@@ -19,10 +19,9 @@ _log = structlog.stdlib.get_logger(__name__)
 _MOST_NAME = 64
 
 
-def run_one(
-    context: ToolContext, name: str, arguments_text: str, allowed: Collection[str] = tuple(TOOLS)
-) -> ToolResult:
+def run_one(context: ToolContext, name: str, arguments_text: str, allowed: Collection[str] | None = None) -> ToolResult:
     """The tool's result, or an error result that says what to do. Never raises; never tells a path of this host."""
+    allowed = tuple(TOOLS) if allowed is None else allowed
     try:
         tool = TOOLS.get(name) if name in allowed else None
         if tool is None:

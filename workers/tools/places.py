@@ -64,6 +64,7 @@ def open_root(context: ToolContext, place: Place) -> Generator[int]:
     try:
         if place.attached:
             beneath.must_be_open(fd, INPUT)
+            beneath.must_be_outside(fd, INPUT)
         yield fd
     finally:
         os.close(fd)

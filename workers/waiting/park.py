@@ -6,8 +6,8 @@ from __future__ import annotations
 from shared.errors import LeaseLost
 from shared.store.pool import Connection
 from shared.store.statements import one, turn_end, waiting
-from shared.store.statements import step as statements
 from shared.values import ParkReason, TurnStatus
+from workers import fence
 from workers.held import Held, Interrupt
 from workers.pause import Point
 from workers.ports import Ports
@@ -36,9 +36,7 @@ def park(ports: Ports, held: Held, wait: Wait) -> bool:
             ports.pauses.at(Point.PARKING)
             if one(connection, waiting.PARK_ON, values) is not None:
                 return True
-        fence = one(connection, statements.HOLD, {"session": held.claim.session})
-        if fence is None or fence["fence"] != held.claim.fence:
-            raise LeaseLost
+        fence.confirm(connection, held)
         if turn is not None and turn["cancel_requested_at"] is not None:
             held.interrupt(Interrupt.CANCEL)
         return False

@@ -9,8 +9,8 @@ from psycopg.rows import DictRow
 
 from shared.errors import LeaseLost
 from shared.store.pool import Connection
-from shared.store.statements import Statement, every, one
-from shared.store.statements import step as statements
+from shared.store.statements import Statement, every
+from workers import fence
 from workers.held import Held
 from workers.ports import Ports
 
@@ -26,9 +26,7 @@ def fenced(ports: Ports, held: Held, statement: Statement, params: Mapping[str, 
         return rows
 
     def recover(connection: Connection) -> list[DictRow] | None:
-        row = one(connection, statements.HOLD, {"session": held.claim.session})
-        if row is None or row["fence"] != held.claim.fence:
-            raise LeaseLost
+        fence.confirm(connection, held)
         return None
 
     return ports.database.write(work, recover=recover)

@@ -9,7 +9,7 @@ import psycopg
 
 from api.cli.doctor.finding import Facts, Finding, failed, noted, ok
 from shared.errors import SchemaMismatch
-from shared.store import migrate
+from shared.store import migrate, revision
 
 PATIENCE_S = 5
 MOST_SKEW_S = 2.0
@@ -30,7 +30,7 @@ def _look(part: str, url: str) -> list[Finding]:
     try:
         connection = psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE_S)
     except (psycopg.Error, ValueError) as error:
-        words, _, mend = migrate.unreachable_text(error).rpartition(": ")
+        words, _, mend = revision.unreachable_text(error).rpartition(": ")
         return [failed(part, words, mend)]
     with connection:
         version = connection.info.server_version
@@ -48,11 +48,11 @@ def _place(connection: psycopg.Connection) -> str:
 
 def _revision(part: str, connection: psycopg.Connection) -> Finding:
     try:
-        migrate.check(connection)
+        revision.check(connection)
     except SchemaMismatch as error:
         seen, _, mend = error.message.rpartition(": ")
         return failed(f"{part} revision", seen, mend)
-    return ok(f"{part} revision", f"at {migrate.head_revision()}, as this code needs")
+    return ok(f"{part} revision", f"at {revision.head_revision()}, as this code needs")
 
 
 def _role(part: str, connection: psycopg.Connection) -> Finding:

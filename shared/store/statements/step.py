@@ -109,8 +109,8 @@ with s as (
   from s where turns.id = %(turn)s and (turns.status = 'running') is true
   returning turns.id, turns.cancel_requested_at
 ), m as (
-  insert into messages (session, turn, step, ordinal, author, role, content, sent, blocks, cut, fence)
-  select s.id, t.id, %(step)s, 0, 'model', 'assistant', %(content)s, %(sent)s, %(blocks)s, %(cut)s, s.fence
+  insert into messages (session, turn, step, ordinal, author, role, content, blocks, cut, fence)
+  select s.id, t.id, %(step)s, 0, 'model', 'assistant', %(content)s, %(blocks)s, %(cut)s, s.fence
   from s, t where %(content)s::text is not null
   returning id, turn::text, step, ordinal, author, role, content, sent, blocks, stable_prefix_len
 ), r as (

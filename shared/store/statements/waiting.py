@@ -315,9 +315,9 @@ LEFT_CHILDREN = named(
     "left_children",
     """
 select c.id, c.session, c.parent from turns c join turns p on p.id = c.parent
-where c.status in ('queued', 'parked') and not c.background
+where c.parent is not null and c.status in ('queued', 'parked') and not c.background
   and (p.status in ('done', 'failed', 'cancelled') or p.cancel_requested_at is not null)
-order by c.seq limit %(limit)s
+order by c.parent limit %(limit)s
 """,
     "turns_live_children",
 )

@@ -7,7 +7,7 @@ alter table approvals
   add column fence bigint not null default 0,
   add constraint approvals_run_key unique (turn, step, ordinal);
 create index approvals_pending on approvals (turn) where status = 'pending';
-create index approvals_by_age on approvals (created_at, id);
+create index approvals_by_age on approvals (created_at);
 create trigger approvals_fence before insert on approvals for each row execute function check_fence();
 
 create table questions (
