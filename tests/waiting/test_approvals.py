@@ -185,3 +185,13 @@ def test_a_steer_that_came_before_the_park_is_seen_by_it(worker: Ground, provide
     assert run["status"] == "denied"
     said = worker.rows("select content from messages where turn = %s and role = 'user' order by id", turn)
     assert "stop that" in said[-1]["content"]
+
+
+def test_to_sleep_is_no_attempt(worker: Ground, provider: Rehearsal) -> None:
+    _, turn = _asking(worker, provider, WRITE)
+    worker.look()
+    assert worker.view(turn)["attempts"] == 0
+    (approval,) = _pending(worker, turn)
+    _decide(worker, approval, approve=True)
+    worker.look()
+    assert "step.restarted" not in [e.kind.value for e in worker.events(turn)]

@@ -94,7 +94,7 @@ x as (
   returning turns.id
 ), r as (
   update tool_runs set status = 'started', started_at = coalesce(started_at, clock_now()), holder = %(holder)s,
-    may_run_until = coalesce(may_run_until, clock_timestamp() + %(limit_s)s * interval '1 second'), fence = s.fence
+    may_run_until = coalesce(may_run_until, clock_now() + %(limit_s)s * interval '1 second'), fence = s.fence
   from s where tool_runs.turn = %(turn)s and tool_runs.step = %(step)s and tool_runs.ordinal = %(ordinal)s
     and tool_runs.status in ('asked', 'approved', 'started')
   returning 1
@@ -133,7 +133,7 @@ CHILDREN_OF_RUN = named(
     """
 select c.id, c.session, c.child_index, c.status, c.answer, c.error_code, c.error_text, c.steps - c.refunds as steps,
   c.spent_usd + c.children_usd as usd, s.workspace, s.title,
-  r.may_run_until <= clock_timestamp() as over
+  r.may_run_until <= clock_now() as over
 from turns c join sessions s on s.id = c.session
 join tool_runs r on r.turn = c.parent and r.step = c.parent_step and r.ordinal = c.parent_ordinal
 where c.parent = %(turn)s and c.parent_step = %(step)s and c.parent_ordinal = %(ordinal)s
@@ -187,7 +187,7 @@ VOID_QUESTIONS = named(
 # --- to sleep --------------------------------------------------------------------------------------------------------
 
 # Under the locks of `lock_own` and `lock_turn`, in a later statement: the reason must still stand, nobody may have
-# cancelled, and no person may have spoken (what they said ends a wait for a person).
+# cancelled, and no person may have spoken (what they said ends a wait for a person). To sleep is no attempt that failed.
 PARK_ON = named(
     "park_on",
     """
@@ -205,7 +205,8 @@ with s as (
   returning id, fence
 )
 update turns set status = 'parked', holder = null, parked_on = %(reason)s, parked_at = clock_now(),
-  wake_at = clock_now() + %(wait_s)s::float8 * interval '1 second', fence = s.fence
+  wake_at = clock_now() + %(wait_s)s::float8 * interval '1 second', attempts = greatest(attempts - 1, 0),
+  fence = s.fence
 from s where turns.id = %(turn)s and turns.session = s.id and (turns.status = 'running') is true
 returning s.fence, turns.wake_at
 """,
