@@ -187,7 +187,7 @@ VOID_QUESTIONS = named(
 # --- to sleep --------------------------------------------------------------------------------------------------------
 
 # Under the locks of `lock_own` and `lock_turn`, in a later statement: the reason must still stand, nobody may have
-# cancelled, and no person may have spoken (what they said ends a wait for a person). To sleep is no attempt that failed.
+# cancelled, and no person may have spoken (what they said ends a wait for a person). To sleep is no failed attempt.
 PARK_ON = named(
     "park_on",
     """
