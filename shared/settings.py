@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from shared import demands
 from shared.errors import SettingsError
 
 PREFIX = "NIGHTSHIFT_"
@@ -110,6 +111,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
 def _from_file(env: Mapping[str, str]) -> dict[str, Any]:
     home = Path(env.get("NIGHTSHIFT_HOME", ".nightshift"))
     named = env.get("NIGHTSHIFT_CONFIG")
+    demands.parse(settings.approve_tools)
     path = Path(named) if named else home / "nightshift.toml"
     if not path.is_file():
         if named:

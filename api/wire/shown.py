@@ -41,12 +41,36 @@ class Tokens(Shown):
     cache_write: int = 0
 
 
+class Wanted(Shown):
+    """A call that waits for a person's decision, of the turn itself or of a child that it waits for."""
+
+    id: UUID
+    turn_id: UUID
+    tool: str
+    arguments: str | None
+    role: str
+    four_eyes: bool
+    created_at: datetime
+    expires_at: datetime | None
+
+
+class Question(Shown):
+    """What the model asks the person: the next thing said to the turn is the answer."""
+
+    id: UUID
+    text: str
+    created_at: datetime
+    expires_at: datetime | None
+
+
 class Waiting(Shown):
     """Why a turn is not running. `on`: `worker`, `session` (an earlier turn of it), or what it is parked on."""
 
     on: str
     since: datetime
     until: datetime | None
+    approvals: list[Wanted] = []
+    questions: list[Question] = []
 
 
 class Turn(Shown):
@@ -166,13 +190,23 @@ class CallPage(Page):
 
 
 class Approval(Shown):
+    """`cut`: the arguments are longer than what is shown. `may_decide`: by the caller, now."""
+
     id: UUID
     turn_id: UUID
     session_id: UUID
+    session_title: str
     step: int
+    ordinal: int
     tool: str
+    digest: str
     arguments: str | None
+    cut: bool
+    role: str
+    four_eyes: bool
+    requested_by: str | None
     status: str
+    may_decide: bool
     created_at: datetime
     expires_at: datetime | None
     decided_at: datetime | None

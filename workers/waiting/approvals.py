@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from psycopg.rows import DictRow
 
+from shared.demands import Demand
 from shared.ids import uuid7
 from shared.store.arrays import array
 from shared.store.statements import every, waiting
@@ -16,7 +17,6 @@ from workers.held import Held
 from workers.outgoing import Finished
 from workers.ports import Ports
 from workers.recording import Run, run_digest
-from workers.waiting.rules import Demand
 from workers.waiting.state import Answered, Ready, Stand, Wait
 from workers.waiting.writes import fenced
 
@@ -39,6 +39,8 @@ def stands(ports: Ports, held: Held, runs: Sequence[Run], demanded: Mapping[str,
     if any(row["status"] == "pending" and row["over"] for row in rows.values()):
         close(ports, held, "expired", EXPIRED, due=True)
         rows = _rows(ports, held, step)
+    if any(row["untold"] for row in rows.values()):
+        _tell(ports, held, step)
     return {run.ordinal: _stand(ports, run, rows[run.ordinal]) for run in runs}
 
 
@@ -63,6 +65,17 @@ def _ask(ports: Ports, held: Held, step: int, runs: Sequence[Run], demanded: Map
                 ports, held, EventKind.APPROVAL_REQUESTED, step=step, ordinal=run.ordinal, tool=run.call.name,
                 approval=str(asked[run.ordinal]), role=rule.role,
                 arguments=bounded(run.call.arguments_text, 2000),
+            )  # fmt: skip
+
+
+def _tell(ports: Ports, held: Held, step: int) -> None:
+    """Who watches learns of each decision once."""
+    for row in fenced(ports, held, waiting.TELL_DECIDED, {"step": step}):
+        if row["id"] is not None:
+            emit(
+                ports, held, EventKind.APPROVAL_DECIDED, step=step, ordinal=row["ordinal"], tool=row["tool"],
+                approval=str(row["id"]), decision=row["status"], decided_by=row["decided_by"],
+                note=None if row["note"] is None else bounded(row["note"], 2000),
             )  # fmt: skip
 
 

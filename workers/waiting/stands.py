@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from shared.demands import Demand
 from workers.held import Held
 from workers.ports import Ports
 from workers.recording import Run
@@ -13,7 +14,6 @@ from workers.tools import arguments, registry
 from workers.tools.context import ToolRefused
 from workers.tools.tool import Waits
 from workers.waiting import approvals, children, questions, rules
-from workers.waiting.rules import Demand
 from workers.waiting.state import Ready, Stand
 
 

@@ -113,7 +113,8 @@ from s
 APPROVALS_OF_STEP = named(
     "approvals_of_step",
     """
-select a.ordinal, a.id, a.status, a.note, a.digest, p.name as decided_by, a.expires_at <= clock_now() as over
+select a.ordinal, a.id, a.status, a.note, a.digest, p.name as decided_by, a.expires_at <= clock_now() as over,
+  a.status <> 'pending' and not a.told as untold
 from approvals a left join principals p on p.id = a.decided_by
 where a.turn = %(turn)s and a.step = %(step)s order by a.ordinal
 """,
@@ -124,6 +125,24 @@ QUESTIONS_OF_STEP = named(
     """
 select q.ordinal, q.id, q.status, q.answer, p.name as answered_by, q.expires_at <= clock_now() as over
 from questions q left join principals p on p.id = q.answered_by
+# What has been decided is told on the turn's stream by its holder, whose fence the stream knows; marked, so that it is
+# told once, whatever dies.
+TELL_DECIDED = named(
+    "tell_decided",
+    """
+with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence),
+a as (
+  update approvals set told = true from s
+  where approvals.turn = %(turn)s and approvals.step = %(step)s and approvals.status <> 'pending'
+    and not approvals.told
+  returning approvals.id, approvals.ordinal, approvals.tool, approvals.status, approvals.note, approvals.decided_by
+)
+select s.fence, a.id, a.ordinal, a.tool, a.status, a.note, p.name as decided_by
+from s left join a on true left join principals p on p.id = a.decided_by order by a.ordinal
+""",
+    "sessions_pkey",
+    "approvals_run_key",
+)
 where q.turn = %(turn)s and q.step = %(step)s order by q.ordinal
 """,
     "questions_run_key",
@@ -229,17 +248,32 @@ from approvals a left join principals p on p.id = a.decided_by where a.id = %(ap
 DECIDE = named(
     "decide",
     """
-update approvals set status = %(status)s, decided_at = clock_now(), decided_by = %(principal)s, note = %(note)s
-where id = %(approval)s and status = 'pending' and (expires_at is null or expires_at > clock_now())
-returning id, turn
+with d as (
+  update approvals set status = %(status)s, decided_at = clock_now(), decided_by = %(principal)s, note = %(note)s
+  where id = %(approval)s and status = 'pending' and (expires_at is null or expires_at > clock_now())
+  returning id, turn, tool, digest, status
+), told as (
+  insert into audit (principal, action, subject, detail)
+  select %(principal)s, 'approval.' || status, id::text, format('turn %%s, tool %%s, digest %%s', turn, tool, digest)
+  from d
+)
+select id, turn from d
 """,
     "approvals_pkey",
 )
 DENY_ALL = named(
     "deny_all",
     """
-update approvals set status = 'denied', decided_at = clock_now(), decided_by = %(principal)s, note = %(note)s
-where turn = %(turn)s and status = 'pending' returning id
+with d as (
+  update approvals set status = 'denied', decided_at = clock_now(), decided_by = %(principal)s, note = %(note)s
+  where turn = %(turn)s and status = 'pending' returning id, turn, tool, digest
+), told as (
+  insert into audit (principal, action, subject, detail)
+  select %(principal)s, 'approval.denied', id::text,
+    format('turn %%s, tool %%s, digest %%s, by a message', turn, tool, digest)
+  from d
+)
+select id from d
 """,
     "approvals_pending|approvals_run_key",
 )

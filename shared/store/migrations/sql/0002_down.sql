@@ -11,4 +11,4 @@ drop table questions;
 drop trigger approvals_fence on approvals;
 drop index approvals_pending, approvals_by_age;
 alter table approvals
-  drop constraint approvals_run_key, drop column role, drop column requested_by, drop column four_eyes, drop column fence;
+  drop constraint approvals_run_key, drop column role, drop column requested_by, drop column four_eyes, drop column told, drop column fence;

@@ -4,6 +4,7 @@ alter table approvals
   add column role text not null default 'approver' check (role in ('viewer', 'member', 'approver', 'admin')),
   add column requested_by uuid references principals,
   add column four_eyes boolean not null default false,
+  add column told boolean not null default false,
   add column fence bigint not null default 0,
   add constraint approvals_run_key unique (turn, step, ordinal);
 create index approvals_pending on approvals (turn) where status = 'pending';
