@@ -36,7 +36,11 @@ def _add(commands: _Group, name: str, help: str, *, json: bool = True) -> argpar
 
 
 def _turns(commands: _Group) -> None:
-    chat = _add(commands, "chat", "talk: text streams, a line typed meanwhile steers, Ctrl-C cancels the turn")
+    chat = _add(
+        commands,
+        "chat",
+        "talk: a line typed while it works steers, approvals are asked inline, Ctrl-C cancels the turn",
+    )
     chat.add_argument("--session", metavar="S", help="go on in this session")
     chat.add_argument("--cap-usd", metavar="USD", type=dollars, help="most that the new session may cost")
     _for_new_session(chat)
@@ -45,14 +49,16 @@ def _turns(commands: _Group) -> None:
     send.add_argument("text", nargs="?", metavar="TEXT", help="the message; or use --file")
     send.add_argument("--file", metavar="PATH", help="read the message from a file, '-' is stdin")
     send.add_argument("--session", metavar="S", help="an existing session (a new one is made otherwise)")
-    send.add_argument("--wait", action="store_true", help="until the turn ends; prints its answer")
+    send.add_argument(
+        "--wait", action="store_true", help="until the turn ends or waits for a person; prints its answer"
+    )
     send.add_argument("--on-busy", choices=("queue", "steer", "reject"), help="what to do while a turn runs")
     send.add_argument("--cap-usd", metavar="USD", type=dollars, help="most that this turn may cost")
     send.add_argument("--max-steps", metavar="N", type=positive, help="most steps of this turn")
     send.add_argument("--idempotency-key", metavar="KEY", help="sent twice under one key, it happens once")
     _for_new_session(send)
 
-    watch = _add(commands, "watch", "follow a turn's events until it ends; --json gives one event a line")
+    watch = _add(commands, "watch", "follow a turn until it ends or waits for a person; --json gives one event a line")
     watch.add_argument("turn", metavar="TURN")
     watch.add_argument("--from", dest="last_id", metavar="ID", help="only what comes after this event id")
     watch.add_argument("--patience", metavar="S", type=seconds, default=120.0, help="give up after so long without one")
@@ -80,7 +86,15 @@ def _reading(commands: _Group) -> None:
     show.add_argument("--tools", action="store_true", help="with what the tools answered")
 
     approvals = _add(commands, "approvals", "list what waits for a person's decision")
-    approvals.add_argument("--status", metavar="S", default="pending", help="%(default)s, approved, denied …")
+    states = ("pending", "approved", "denied", "expired", "void", "all")
+    approvals.add_argument("--status", choices=states, default="pending", help="which (%(default)s)")
+    for name, help_ in (
+        ("approve", "allow one call that waits for a decision"),
+        ("deny", "refuse one call that waits for a decision; the model reads the note"),
+    ):
+        decide = _add(commands, name, help_)
+        decide.add_argument("approval", metavar="ID", help="as `nightshift approvals` lists it")
+        decide.add_argument("--note", metavar="TEXT", help="why")
 
     ledger = _add(commands, "ledger", "money and tokens")
     ledger.add_argument("--by", choices=("day", "principal", "session", "job", "model", "purpose"), default="day")

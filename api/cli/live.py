@@ -81,8 +81,9 @@ def describe(kind: str, data: Mapping[str, Any]) -> str:
         case "tool.finished" if data.get("is_error"):
             return f"✗ {data.get('tool')} failed"
         case "turn.parked":
-            until = f" until {screen.when(data['wake_at'])}" if data.get("wake_at") else ""
-            return f"‖ parked on {data.get('reason')}{until}"
+            until = f", at most until {screen.when(data['wake_at'])}" if data.get("wake_at") else ""
+            what = {"clarify": "an answer"}.get(str(data.get("reason")), data.get("reason"))
+            return f"‖ waiting for {what}{until}"
         case "turn.woken":
             return "▶ goes on"
         case "turn.steered":
@@ -92,7 +93,14 @@ def describe(kind: str, data: Mapping[str, Any]) -> str:
         case "budget.warning":
             return f"! {data.get('percent')} % of its {data.get('kind')} is used"
         case "approval.requested":
-            return f"? {data.get('tool')} waits for a person's approval"
+            return f"? {call(data)} waits for a person's approval"
+        case "approval.decided":
+            by = f" by {data['decided_by']}" if data.get("decided_by") else ""
+            note = f": {data['note']}" if data.get("note") else ""
+            mark = "✓" if data.get("decision") == "approved" else "✗"
+            return f"{mark} {data.get('tool')} {data.get('decision')}{by}{note}"
+        case "clarify.requested":
+            return f"? {data.get('question')}"
         case "transcript.repaired":
             return f"! the transcript was repaired before sending: {data.get('repairs')}"
         case "prefix.broken":

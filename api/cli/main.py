@@ -49,7 +49,7 @@ def _run(asked: argparse.Namespace) -> Exit | int:
 
 
 def _with_client(asked: argparse.Namespace, client: object) -> Exit:
-    from api.cli import chat, jobs, ledger, sessions, turns
+    from api.cli import approvals, chat, jobs, ledger, sessions, turns
     from api.cli.client import Client
 
     assert isinstance(client, Client)
@@ -69,7 +69,11 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
         case "show":
             return sessions.show(client, asked)
         case "approvals":
-            return sessions.approvals(client, asked)
+            return approvals.approvals(client, asked)
+        case "approve":
+            return approvals.approve(client, asked)
+        case "deny":
+            return approvals.deny(client, asked)
         case "jobs":
             return jobs.run(client, asked)
         case "ledger":

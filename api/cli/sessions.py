@@ -1,4 +1,4 @@
-"""Owns `sessions`, `show` and `approvals`: what a person reads of what happened."""
+"""Owns `sessions` and `show`: what a person reads of what happened."""
 
 from __future__ import annotations
 
@@ -97,15 +97,3 @@ def _blocks(content: object) -> Sequence[Block]:
     if not isinstance(content, list):
         return []
     return [cast("Block", block) for block in cast("list[object]", content) if isinstance(block, dict)]
-
-
-def approvals(client: Client, asked: argparse.Namespace) -> Exit:
-    found = list(pages.rows(client, "/v1/approvals", status=asked.status))
-    if asked.json:
-        screen.as_json(found)
-    elif not found:
-        screen.say(f"nothing is {asked.status}")
-    else:
-        rows = [(row["id"], row.get("tool"), row.get("status"), screen.when(row.get("created_at"))) for row in found]
-        screen.table(("approval", "tool", "status", "asked"), rows)
-    return Exit.DONE

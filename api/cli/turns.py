@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from api.cli import events, exits, screen
+from api.cli import events, exits, screen, waiting
 from api.cli.client import Client
 from api.cli.exits import Exit, Stop
 from api.cli.live import Live, to_stderr
@@ -100,7 +100,8 @@ def conclude(row: dict[str, Any], *, tell: bool = True) -> Exit:
     if tell and status == "done":
         screen.note(f"{screen.money(row.get('cost_usd'))} · {screen.tokens(row.get('tokens'))} · turn {row['id']}")
     elif tell and status == "parked":
-        screen.note(f"turn {row['id']} waits: parked on {row.get('parked_on')} {exits.error_text(row)}")
+        for line in waiting.told(row):
+            screen.note(line)
     elif tell:
         code, why = exits.error_code(row) or f"turn_{status}", exits.error_text(row)
         print(screen.failure(code, why or f"turn {row['id']} is {status}"), file=sys.stderr)
@@ -120,6 +121,8 @@ def watch(client: Client, asked: argparse.Namespace) -> Exit:
             screen.as_line({"id": seen.event.id, "event": seen.event.kind, "data": seen.event.data})
         else:
             live.show(seen)
+        if seen.event.kind in {"turn.parked", "snapshot"} and _waits_for_someone(client, asked.turn):
+            break
     live.end_line()
     return conclude(client.get(f"/v1/turns/{asked.turn}"), tell=not asked.json)
 

@@ -73,6 +73,7 @@ class Surface:
         self.on_turn: Callable[[Turn], None] = _nothing
         self.on_steer: Callable[[Turn, str], None] = _nothing
         self.on_cancel: Callable[[Turn], None] = _nothing
+        self.on_decision: Callable[[Row], None] = _nothing
         self.refusals: list[tuple[int, Row | bytes, dict[str, str]]] = []
         """Answers given instead of the right ones, first come first served."""
         self.happened = threading.Condition()
@@ -133,6 +134,15 @@ class Surface:
             case ("POST", "turns", id_, "cancel") if id_ in self.turns:
                 self.on_cancel(self.turns[id_])
                 return 202, {"turn": self.turns[id_].row}
+            case ("POST", "approvals", id_):
+                found = next((row for row in self.lists["approvals"] if row["id"] == id_), None)
+                if found is None:
+                    return 404, {"code": "not_found", "detail": "no such thing, or not yours to see"}
+                if found["status"] != "pending":
+                    return 409, {"code": "already_decided", "detail": "ben denied it already: a decision stands"}
+                found["status"] = {"approve": "approved", "deny": "denied"}[asked.body["decision"]]
+                self.on_decision(found)
+                return 200, found
             case ("GET", "ledger"):
                 return 200, {"items": self.lists["ledger"], "next": None, "total": self.total}
             case ("GET", ("approvals" | "jobs") as name):
