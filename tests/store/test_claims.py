@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -14,15 +15,16 @@ from shared.store.statements import admission, one
 from shared.values import TurnClass
 from tests.store.conftest import Rows, in_thread, new_boot
 
-EVERY = [c.value for c in TurnClass]
+EVERY = tuple(TurnClass)
 
 
 def claim(
-    connection: psycopg.Connection, *, limit: int = 1000, classes: list[str] | None = None
+    connection: psycopg.Connection, *, limit: int = 1000, classes: Sequence[TurnClass] = EVERY, **more: int
 ) -> dict[str, Any] | None:
+    limits: admission.Limits = {**admission.NO_LIMITS, "principal_limit": limit, **more}  # pyright: ignore[reportAssignmentType]
     with connection.transaction():
         one(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
-        picked = admission.pick(connection, {"classes": classes or EVERY, "principal_limit": limit})
+        picked = admission.pick(connection, classes, limits)
         if picked is None:
             return None
         values = {"session": picked["session"], "turn": picked["id"], "holder": new_boot(), "claim": new_boot()}
@@ -120,7 +122,7 @@ def test_a_session_whose_row_is_locked_is_passed_over(rows: Rows) -> None:
 
 def test_classes_that_were_not_asked_for_are_left(rows: Rows) -> None:
     rows.turn(rows.session(), TurnClass.JOB)
-    assert claim(rows.connection, classes=["interactive"]) is None
+    assert claim(rows.connection, classes=[TurnClass.INTERACTIVE]) is None
 
 
 def test_two_turns_of_one_session_cannot_run_whatever_the_code_does(rows: Rows) -> None:

@@ -60,14 +60,15 @@ returning s.fence, turns.wake_at
     "turns_pkey",
 )
 
-# A drained turn has cost nothing and is no attempt.
+# A turn that was handed back (drained, or to let another go first) has cost nothing and is no attempt.
 REQUEUE = named(
     "requeue",
     """
 with s as (
   update sessions set fence = fence + 1 where id = %(session)s and fence = %(fence)s returning id, fence
 )
-update turns set status = 'queued', holder = null, attempts = greatest(attempts - 1, 0), fence = s.fence
+update turns set status = 'queued', holder = null, attempts = greatest(attempts - 1, 0), fence = s.fence,
+  queued_at = clock_now()
 from s where turns.id = %(turn)s and turns.session = s.id and (turns.status = 'running') is true
 returning s.fence, turns.class
 """,

@@ -10,7 +10,9 @@ depends_on = None
 
 def upgrade() -> None:
     run_file("0002_waiting.sql")
+    run_file("0002_admission.sql")
 
 
 def downgrade() -> None:
+    run_file("0002_admission_down.sql")
     run_file("0002_down.sql")
