@@ -93,6 +93,20 @@ def rehearsing(cwd: Path | None = None) -> Generator[Rehearsal]:
 
 
 @dataclass(slots=True)
+class Once(Slots):
+    """A slot that is given once."""
+
+    given: bool = False
+
+    def take(self) -> tuple[TurnClass, ...]:
+        if self.given:
+            return ()
+        self.given = True
+        self.used += 1
+        return self.classes
+
+
+@dataclass(slots=True)
 class Ground:
     """A worker's parts in this process, on real servers."""
 
@@ -133,6 +147,10 @@ class Ground:
     def look(self, size: int = 8) -> int:
         """Answer the doorbell once, here."""
         return look(self.ports, self.turns, Slots(size, CLASSES))
+
+    def look_once(self, turn_class: TurnClass) -> int:
+        """Run one turn of that class, and leave the rest where it is."""
+        return look(self.ports, self.turns, Once(1, (turn_class,)))
 
     def rows(self, query: str, *params: Any) -> list[dict[str, Any]]:
         with psycopg.connect(self.settings.database_url, autocommit=True) as connection:

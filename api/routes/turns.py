@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from api import answers, commands, texts
+from api import answers, cancelling, commands, texts
 from api.commands import Answer
 from api.injected import Reading, Serving, Writing, identifier
 from api.openapi import accepts, gives
@@ -16,11 +16,10 @@ from api.services import Services
 from api.waking import ring_for
 from api.wire.asked import Nothing, SteerAsked, TurnAsked
 from api.wire.shown import Turn, TurnHolder, TurnStarted
-from shared.store import cancel as cancelling
-from shared.store import intake
+from shared.store import cancel, intake
 from shared.store.pool import Connection
 from shared.store.waits import Woken
-from shared.values import TurnClass, TurnStatus
+from shared.values import TurnClass
 
 router = APIRouter(tags=["turns"])
 
@@ -91,23 +90,15 @@ def steer_turn(serving: Serving, written: Writing, turn: str) -> Response:
     "/v1/turns/{turn}/cancel", status_code=202, openapi_extra=accepts(Nothing), responses=gives(TurnHolder, 202)
 )
 def cancel_turn(serving: Serving, written: Writing, turn: str) -> Response:
-    """End a turn: at once if it waits, else as soon as its worker has shut the running call."""
+    """End a turn and what it delegated: at once what waits, the rest as soon as its worker has shut its call or killed
+    its tools. One that is over already is answered with its answer (409 `turn_over`)."""
     id_, who = identifier(turn), written.caller.principal.id
     written.body(Nothing)
 
     def effect(connection: Connection) -> Answer:
         turns.session_of(connection, id_, who)
-        found = cancelling.cancel(connection, id_, who)
-
-        def tell() -> None:
-            ring_for(serving, found.woken)
-            if found.status is TurnStatus.RUNNING:
-                serving.hints.tell("cancel", id_)
-            else:
-                serving.hub.nudge()
-                serving.ringer.ring(TurnClass.INTERACTIVE)  # the next turn of this session may run now
-
-        return _shown(connection, id_, who, after=tell)
+        found = cancel.cancel(connection, id_, who)
+        return _shown(connection, id_, who, after=lambda: cancelling.follow(serving, id_, found, who))
 
     return commands.perform(serving, written, effect).response()
 

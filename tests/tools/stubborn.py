@@ -18,7 +18,7 @@ from workers.tools.context import Arguments, ToolContext, ToolResult
 
 PERL = "/usr/bin/perl"
 SCRIPT = """
-use POSIX; $SIG{TERM} = 'IGNORE'; $SIG{HUP} = 'IGNORE'; 
+use POSIX; $SIG{TERM} = 'IGNORE'; $SIG{HUP} = 'IGNORE';
 if (!fork) { POSIX::setsid(); if (fork) { POSIX::_exit(0) } POSIX::setsid();
   if (!fork) { POSIX::setsid(); sleep 600 } sleep 600 }
 sleep %s;

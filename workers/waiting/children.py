@@ -21,7 +21,7 @@ from workers.outgoing import Finished
 from workers.ports import Ports
 from workers.recording import Run
 from workers.tools.context import ToolRefused
-from workers.waiting import toolset
+from workers.waiting import late, toolset
 from workers.waiting.state import Answered, Stand, Wait
 from workers.waiting.writes import fenced
 
@@ -59,6 +59,9 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object], r
     waited_for = [row for row in rows if TurnStatus(row["status"]) not in TERMINAL]
     if waited_for and not rows[0]["over"]:
         return Wait(ParkReason.CHILDREN, ports.settings.children_limit_s)
+    if waited_for:
+        stopped = late.stop(ports, [row["id"] for row in waited_for])
+        rows = [{**row, "error_text": late.TOO_LATE} if row["id"] in stopped else row for row in _rows(ports, held, run)]
     share = max(LEAST_TOKENS, room_tokens / max(1, len(rows)))
     for row in rows:
         emit(

@@ -83,7 +83,7 @@ CANCEL_QUEUED = named(
     """
 update turns set status = 'cancelled', finished_at = clock_now(), cancelled_by = %(principal)s,
   cancel_requested_at = clock_now()
-where id = %(turn)s and status = 'queued' returning id
+where id = %(turn)s and status = 'queued' and step = 0 returning id
 """,
     "turns_pkey",
 )
@@ -95,7 +95,8 @@ where id = %(turn)s and status = 'running' returning id, holder
 """,
     "turns_pkey",
 )
-# Each open call gets its result here, so that the transcript ends in what the provider accepts.
+# A turn that has begun and that nobody holds: parked, or queued again. Each open call gets its result here, so that the
+# transcript ends in what the provider accepts; what may have happened in the hands of a lost worker is `unknown`.
 CANCEL_PARKED = named(
     "cancel_parked",
     """
@@ -107,14 +108,15 @@ with s as (update sessions set fence = fence + 1 where id = %(session)s returnin
   order by x.n
   returning 1
 ), r as (
-  update tool_runs set status = 'cancelled', finished_at = clock_now(), fence = s.fence
-  from s where tool_runs.turn = %(turn)s and tool_runs.status in ('asked', 'approved')
-    or tool_runs.turn = %(turn)s and tool_runs.status = 'started' and tool_runs.repeat in ('keyed', 'repeatable')
+  update tool_runs set finished_at = clock_now(), fence = s.fence,
+    status = case when tool_runs.status = 'started' and repeat in ('once', 'checkable') then 'unknown'
+      else 'cancelled' end
+  from s where tool_runs.turn = %(turn)s and tool_runs.status in ('asked', 'approved', 'started')
   returning 1
 )
 update turns set status = 'cancelled', finished_at = clock_now(), cancelled_by = %(principal)s,
   cancel_requested_at = clock_now(), parked_on = null, parked_at = null, wake_at = null, fence = s.fence
-from s where turns.id = %(turn)s and turns.session = s.id and turns.status = 'parked' returning turns.id
+from s where turns.id = %(turn)s and turns.session = s.id and turns.status in ('parked', 'queued') returning turns.id
 """,
     "turns_pkey",
 )

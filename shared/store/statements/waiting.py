@@ -207,6 +207,7 @@ VOID_QUESTIONS = named(
 
 # Under the locks of `lock_own` and `lock_turn`, in a later statement: the reason must still stand, nobody may have
 # cancelled, and no person may have spoken (what they said ends a wait for a person). To sleep is no failed attempt.
+# Children are counted from their rows: a count that was wrong is right again, and nobody waits for none.
 PARK_ON = named(
     "park_on",
     """
@@ -215,7 +216,8 @@ with s as (
     and case %(reason)s::text
       when 'approval' then exists (select 1 from approvals a where a.turn = %(turn)s and a.status = 'pending')
       when 'clarify' then exists (select 1 from questions q where q.turn = %(turn)s and q.status = 'open')
-      when 'children' then exists (select 1 from turns p where p.id = %(turn)s and p.children_open > 0)
+      when 'children' then exists (select 1 from turns c where c.parent = %(turn)s and not c.background
+        and c.status in ('queued', 'running', 'parked'))
       else true end
     and not exists (select 1 from turns c where c.id = %(turn)s and c.cancel_requested_at is not null)
     and (%(reason)s::text not in ('approval', 'clarify') or not exists (
@@ -225,7 +227,10 @@ with s as (
 )
 update turns set status = 'parked', holder = null, parked_on = %(reason)s, parked_at = clock_now(),
   wake_at = clock_now() + %(wait_s)s::float8 * interval '1 second', attempts = greatest(attempts - 1, 0),
-  fence = s.fence
+  fence = s.fence, children_open = (
+    select count(*) from turns c where c.parent = %(turn)s and not c.background
+      and c.status in ('queued', 'running', 'parked')
+  )
 from s where turns.id = %(turn)s and turns.session = s.id and (turns.status = 'running') is true
 returning s.fence, turns.wake_at
 """,
