@@ -8,6 +8,7 @@ from psycopg.rows import DictRow
 
 from shared.ids import uuid7
 from shared.store.statements import every, waiting
+from shared.text import clean_text
 from shared.values import EventKind, ParkReason, RunStatus
 from workers.emit import emit
 from workers.held import Held
@@ -22,7 +23,7 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object]) -
     """How the question stands; it is asked now where it was not. Raises LeaseLost."""
     row = _row(ports, held, run)
     if row is None:
-        _ask(ports, held, run, str(arguments["question"]))
+        _ask(ports, held, run, clean_text(str(arguments["question"])))
         row = _row(ports, held, run)
     elif row["status"] == "open" and row["over"]:
         close(ports, held, "expired", None, due=True)
