@@ -105,13 +105,13 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         key = str(first["loc"][0]) if first["loc"] else "settings"
         raise SettingsError(f"{PREFIX}{key.upper()}: {first['msg']} (got {_shown(key, values.get(key))})") from error
     _check_zone(settings.team_zone)
+    demands.parse(settings.approve_tools)
     return settings
 
 
 def _from_file(env: Mapping[str, str]) -> dict[str, Any]:
     home = Path(env.get("NIGHTSHIFT_HOME", ".nightshift"))
     named = env.get("NIGHTSHIFT_CONFIG")
-    demands.parse(settings.approve_tools)
     path = Path(named) if named else home / "nightshift.toml"
     if not path.is_file():
         if named:

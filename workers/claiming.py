@@ -62,7 +62,7 @@ def _held(ports: Ports, claimed: DictRow, row: DictRow) -> Held:
         model=row["model"],
         kind=SessionKind(row["kind"]),
         depth=row["depth"],
-        tools=toolset.of_session(SessionKind(row["kind"]), row["tools"]),
+        tools=toolset.of_session(SessionKind(row["kind"]), row["tools"], ports.settings.spawn_depth),
         parent=row["parent"],
         workspace=Path(row["workspace"]),
         folder=Path(row["folder"]) if row["folder"] else None,
@@ -80,7 +80,13 @@ def _held(ports: Ports, claimed: DictRow, row: DictRow) -> Held:
         steps=row["steps"],
         refunds=row["refunds"],
         money=Money(
-            row["turn_spent"], row["turn_reserved"], row["session_spent"], row["session_reserved"], row["children_usd"]
+            row["turn_spent"],
+            row["turn_reserved"],
+            row["session_spent"],
+            row["session_reserved"],
+            row["children_usd"],
+            row["children_promised_usd"],
+            row["others_children_usd"],
         ),
         warned=dict(row["warned"]),
         prefix=row["prefix"],

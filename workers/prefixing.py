@@ -9,10 +9,11 @@ from shared.request.assembled import Request
 from shared.store import transcript
 from shared.store.pool import Connection
 from shared.store.statements import one, run, step
+from shared.values import SessionKind
 from workers import fence
 from workers.held import Held
 from workers.ports import Ports
-from workers.prompt import system
+from workers.prompt import child, system
 from workers.prompt.prefix import prefix_digest
 from workers.tools import registry
 
@@ -28,8 +29,9 @@ def ensure(ports: Ports, held: Held) -> None:
             provider=held.claim.provider,
             started=datetime.fromisoformat(held.claim.session_started),
             zone=ports.settings.team_zone,
-            workspace=held.claim.workspace,
+            workspace=child.house(held.claim.workspace, held.claim.depth),
             attached=held.claim.folder,
+            caller_text=child.FRAME if held.claim.kind is SessionKind.CHILD else "",
             tools=held.claim.tools,
         )
     )

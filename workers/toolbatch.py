@@ -49,7 +49,7 @@ def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> Batch:
     Raises LeaseLost where others have the turn by now.
     """
     room = _room(held)
-    stands = {} if held.must_stop() else of_batch(ports, held, runs, room.tokens / 2)
+    stands = {} if held.must_stop() else of_batch(ports, held, runs, room.for_children)
     together = not stands and all(run.repeat is Repeat.REPEATABLE for run in runs)
     results: list[Finished] = []
     for run in runs:

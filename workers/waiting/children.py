@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import cast
 from uuid import UUID, uuid5
 
@@ -13,24 +14,22 @@ from psycopg.rows import DictRow
 from shared.request import blocks
 from shared.store.arrays import array
 from shared.store.statements import every, waiting
-from shared.text import bounded, clean_text
+from shared.text import clean_text
 from shared.values import AGING, TERMINAL, EventKind, ParkReason, RunStatus, TurnClass, TurnStatus
+from workers import budget, reserving
 from workers.emit import emit
 from workers.held import Held
 from workers.outgoing import Finished
 from workers.ports import Ports
+from workers.prompt import child
 from workers.recording import Run
 from workers.tools.context import ToolRefused
-from workers.waiting import late, toolset
+from workers.tools.places import CHILDREN
+from workers.waiting import late, summaries, toolset
 from workers.waiting.state import Answered, Stand, Wait
 from workers.waiting.writes import fenced
 
 _NAMES = UUID("6f1d1f0e-0c0b-5f0e-9a3e-3d2f6a0c7b11")
-LEAST_TOKENS = 300
-FRAME = (
-    "You do one piece of work for another agent, which sees nothing of it but your last message. Write there what you"
-    " found, with its sources, what you did not find, and the paths of the files you wrote. Nobody answers questions."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,12 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object], r
     if not rows:
         try:
             tasks = _tasks(held, arguments)
+            if background and held.claim.depth > 0:
+                raise ToolRefused("only the conversation itself delegates in the background: leave background out")
+            cap = _cap(ports, held, len(tasks))
         except ToolRefused as refused:
             return _answered(run, refused.message, RunStatus.FAILED)
-        _spawn(ports, held, run, tasks, background=background)
+        _spawn(ports, held, run, tasks, cap, background=background)
         rows = _rows(ports, held, run)
     if background:
         return _answered(run, _begun(rows), RunStatus.DONE)
@@ -61,30 +63,18 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object], r
         return Wait(ParkReason.CHILDREN, ports.settings.children_limit_s)
     if waited_for:
         stopped = late.stop(ports, [row["id"] for row in waited_for])
-        rows = [{**row, "error_text": late.TOO_LATE} if row["id"] in stopped else row for row in _rows(ports, held, run)]
-    share = max(LEAST_TOKENS, room_tokens / max(1, len(rows)))
+        now = _rows(ports, held, run)
+        rows = [{**row, "error_text": late.TOO_LATE} if row["id"] in stopped else row for row in now]
+    share = summaries.share(room_tokens, len(rows))
+    text = "\n\n".join(summaries.told(ports, held, row, len(rows), share) for row in rows)
     for row in rows:
         emit(
             ports, held, EventKind.CHILD_FINISHED, step=run.step, ordinal=run.ordinal, index=row["child_index"],
             turn=str(row["id"]), session=str(row["session"]), status=row["status"], title=row["title"],
+            steps=row["steps"], cost_usd=None if row["unknown"] else float(row["usd"]),
         )  # fmt: skip
-    text = "\n\n".join(summary(row, len(rows), share) for row in rows)
     failed = all(row["status"] != TurnStatus.DONE for row in rows)
     return _answered(run, text, RunStatus.FAILED if failed else RunStatus.DONE)
-
-
-def summary(row: DictRow, of: int, share_tokens: float) -> str:
-    """What the parent reads of one child: how it ended, where its files are, and its last message within the share."""
-    cost = f"${row['usd']:.4f}"
-    folder = f"children/{row['workspace'].rsplit('/', 1)[-1]}/"
-    head = f"[child {row['child_index'] + 1} of {of}: {row['status']}, {row['steps']} steps, {cost}, files in {folder}]"
-    if row["status"] == TurnStatus.DONE:
-        said = row["answer"] or "(it said nothing)"
-    elif TurnStatus(row["status"]) in TERMINAL:
-        said = f"it did not finish: {row['error_text'] or row['status']}"
-    else:
-        said = "it was not ready in time and was stopped"
-    return f"{head}\n{bounded(said, int(share_tokens * 3))}"
 
 
 def _tasks(held: Held, arguments: Mapping[str, object]) -> list[Task]:
@@ -101,13 +91,18 @@ def _tasks(held: Held, arguments: Mapping[str, object]) -> list[Task]:
     return found
 
 
-def _spawn(ports: Ports, held: Held, run: Run, tasks: Sequence[Task], *, background: bool) -> None:
+def _cap(ports: Ports, held: Held, children: int) -> Decimal | None:
+    """What each child may spend: a part of what its parent has left, reserved there until the child is over."""
+    cap = budget.for_each_child(reserving.caps(ports, held), children)
+    if cap is not None and not cap:
+        raise ToolRefused("the money that is left is not enough to hand on: go on without children")
+    return cap
+
+
+def _spawn(ports: Ports, held: Held, run: Run, tasks: Sequence[Task], cap: Decimal | None, *, background: bool) -> None:
     claim, settings = held.claim, ports.settings
     place = f"{claim.turn}:{run.step}:{run.ordinal}"
-    cap = None
-    if claim.turn_cap_usd is not None:
-        left = max(Decimal("0.000001"), claim.turn_cap_usd - held.money.turn_spent - held.money.children_spent)
-        cap = (left / len(tasks)).quantize(Decimal("0.000001"))
+    sessions = [str(uuid5(_NAMES, f"{place}:{at}:session")) for at in range(len(tasks))]
     turns = [uuid5(_NAMES, f"{place}:{at}:turn") for at in range(len(tasks))]
     titles = [" ".join(task.goal.split())[:80] for task in tasks]
     params = {
@@ -115,19 +110,16 @@ def _spawn(ports: Ports, held: Held, run: Run, tasks: Sequence[Task], *, backgro
         "background": background, "cap_usd": cap, "aging_s": AGING[TurnClass.CHILD],
         "deadline_s": settings.child_deadline_s, "max_steps": settings.child_max_steps,
         "limit_s": settings.children_limit_s,
-        "c_session": array(str(uuid5(_NAMES, f"{place}:{at}:session")) for at in range(len(tasks))),
-        "c_turn": array(map(str, turns)), "c_index": array(range(len(tasks))),
-        "c_workspace": array(
-            str(claim.workspace / "children" / f"{run.step}-{run.ordinal}-{at + 1}") for at in range(len(tasks))
-        ),
-        "c_title": array(titles), "c_payload": array(blocks.join([blocks.text(_input(task))]) for task in tasks),
+        "c_session": array(sessions), "c_turn": array(map(str, turns)), "c_index": array(range(len(tasks))),
+        "c_workspace": array(str(_folder(held, run, at)) for at in range(len(tasks))),
+        "c_title": array(titles), "c_payload": array(_input(task) for task in tasks),
         "c_tools": array(",".join(_tools_of(ports, held, task)) for task in tasks),
     }  # fmt: skip
     fenced(ports, held, waiting.SPAWN, params)
     for at, turn in enumerate(turns):
         emit(
             ports, held, EventKind.CHILD_STARTED, step=run.step, ordinal=run.ordinal, index=at, turn=str(turn),
-            title=titles[at], background=background,
+            session=sessions[at], title=titles[at], background=background,
         )  # fmt: skip
     for _ in turns:
         ports.doorbell.ring(TurnClass.CHILD)
@@ -140,8 +132,13 @@ def _tools_of(ports: Ports, held: Held, task: Task) -> tuple[str, ...]:
 
 
 def _input(task: Task) -> str:
-    context = f"\n\nContext:\n{task.context}" if task.context else ""
-    return f"{FRAME}\n\nGoal:\n{task.goal}{context}"
+    return blocks.join([blocks.text(child.task(task.goal, task.context))])
+
+
+def _folder(held: Held, run: Run, at: int) -> Path:
+    """A child's own workspace. The turn stands in its name: steps begin anew with each turn of a session."""
+    name = f"{held.claim.turn.hex[-8:]}-{run.step}-{run.ordinal}-{at + 1}"
+    return held.claim.workspace / CHILDREN / name
 
 
 def _begun(rows: Sequence[DictRow]) -> str:
@@ -151,8 +148,12 @@ def _begun(rows: Sequence[DictRow]) -> str:
 
 
 def _rows(ports: Ports, held: Held, run: Run) -> list[DictRow]:
+    """The run's children as they are. What they cost and may still cost the parent is taken over from the same read."""
     params = {"turn": held.claim.turn, "step": run.step, "ordinal": run.ordinal}
-    return ports.database.read(lambda c: every(c, waiting.CHILDREN_OF_RUN, params))
+    rows = ports.database.read(lambda c: every(c, waiting.CHILDREN_OF_RUN, params))
+    if rows:
+        held.money.children_spent, held.money.promised = rows[0]["all_usd"], rows[0]["promised_usd"]
+    return rows
 
 
 def _answered(run: Run, text: str, status: RunStatus) -> Answered:

@@ -14,11 +14,14 @@ BLOCKED = frozenset({DELEGATE, ASK})
 nobody."""
 
 
-def of_session(kind: SessionKind, listed: Sequence[str] | None) -> tuple[str, ...]:
-    """Sorted names. A job has nobody who could answer at night, so it asks nobody."""
+def of_session(kind: SessionKind, listed: Sequence[str] | None, spawn_depth: int) -> tuple[str, ...]:
+    """Sorted names. A job has nobody who could answer at night, so it asks nobody; with a depth of 0 nobody
+    delegates."""
     if listed is not None:
         return tuple(sorted(set(listed) & set(registry.TOOLS)))
     without = frozenset[str]() if kind is SessionKind.CHAT else frozenset({ASK})
+    if spawn_depth == 0:
+        without |= {DELEGATE}
     return tuple(name for name in sorted(registry.TOOLS) if name not in without)
 
 

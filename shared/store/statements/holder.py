@@ -12,7 +12,11 @@ select s.profile, s.provider, s.model, s.workspace, s.folder, s.cap_usd as sessi
   s.reserved_usd as session_reserved, s.prefix, s.last_edit, s.baseline_estimate, s.baseline_billed,
   s.last_breakpoint_message, s.chain_blocks, s.chain_digest, s.ttl, s.created_at as session_started, s.owner,
   t.step, t.steps, t.refunds, t.max_steps, t.warned, t.cap_usd as turn_cap, t.spent_usd as turn_spent,
-  t.reserved_usd as turn_reserved, t.last_tool, t.children_usd, t.parent, s.kind, s.depth, s.tools,
+  t.reserved_usd as turn_reserved, t.last_tool, t.children_usd, t.children_promised_usd, t.parent,
+  s.kind, s.depth, s.tools,
+  case when s.cap_usd is null then 0 else (
+    select coalesce(sum(o.children_usd + o.children_promised_usd), 0) from turns o
+    where o.session = s.id and o.id <> t.id) end as others_children_usd,
   extract(epoch from t.deadline_at - clock_now())::float8 as seconds_left,
   (select coalesce(max(ordinal) + 1, 0) from messages m where m.turn = t.id and m.step = t.step) as next_ordinal,
   (select count(*) from calls c where c.turn = t.id and c.step = t.step + 1 and c.status = 'failed') as failed_tries,

@@ -51,8 +51,9 @@ select s.fence, q.id from s left join q on true
 """,
     "sessions_pkey",
 )
-# Session, turn, first input of each child, and the parent's count of those that it waits for. The ids are derived from
-# the run, so that a spawn whose reply was lost, or that is asked for again by the next holder, makes nothing twice.
+# Session, turn, first input of each child, the parent's count of those that it waits for, and what is promised to them:
+# their caps count as reserved in the parent's until they are over. The ids are derived from the run, so that a spawn
+# whose reply was lost, or that is asked for again by the next holder, makes nothing twice.
 SPAWN = named(
     "spawn",
     """
@@ -89,8 +90,11 @@ x as (
   on conflict do nothing
   returning 1
 ), parent as (
-  update turns set children_open = turns.children_open + (select count(*) from ct)::int
-  from s where turns.id = %(turn)s and not %(background)s and (turns.status = 'running') is true
+  update turns set
+    children_open = turns.children_open + case when %(background)s then 0 else (select count(*) from ct)::int end,
+    children_promised_usd = turns.children_promised_usd
+      + (select count(*) from ct) * coalesce(%(cap_usd)s::numeric, 0)
+  from s where turns.id = %(turn)s and (turns.status = 'running') is true
   returning turns.id
 ), r as (
   update tool_runs set status = 'started', started_at = coalesce(started_at, clock_now()), holder = %(holder)s,
@@ -120,11 +124,6 @@ where a.turn = %(turn)s and a.step = %(step)s order by a.ordinal
 """,
     "approvals_run_key",
 )
-QUESTIONS_OF_STEP = named(
-    "questions_of_step",
-    """
-select q.ordinal, q.id, q.status, q.answer, p.name as answered_by, q.expires_at <= clock_now() as over
-from questions q left join principals p on p.id = q.answered_by
 # What has been decided is told on the turn's stream by its holder, whose fence the stream knows; marked, so that it is
 # told once, whatever dies.
 TELL_DECIDED = named(
@@ -143,6 +142,11 @@ from s left join a on true left join principals p on p.id = a.decided_by order b
     "sessions_pkey",
     "approvals_run_key",
 )
+QUESTIONS_OF_STEP = named(
+    "questions_of_step",
+    """
+select q.ordinal, q.id, q.status, q.answer, p.name as answered_by, q.expires_at <= clock_now() as over
+from questions q left join principals p on p.id = q.answered_by
 where q.turn = %(turn)s and q.step = %(step)s order by q.ordinal
 """,
     "questions_run_key",
@@ -151,14 +155,30 @@ CHILDREN_OF_RUN = named(
     "children_of_run",
     """
 select c.id, c.session, c.child_index, c.status, c.answer, c.error_code, c.error_text, c.steps - c.refunds as steps,
-  c.spent_usd + c.children_usd as usd, s.workspace, s.title,
+  c.spent_usd + c.children_usd as usd, c.cost_unknown or c.children_unknown as unknown, s.workspace, s.title,
+  p.children_usd as all_usd, p.children_promised_usd as promised_usd,
   r.may_run_until <= clock_now() as over
-from turns c join sessions s on s.id = c.session
+from turns c join sessions s on s.id = c.session join turns p on p.id = c.parent
 join tool_runs r on r.turn = c.parent and r.step = c.parent_step and r.ordinal = c.parent_ordinal
 where c.parent = %(turn)s and c.parent_step = %(step)s and c.parent_ordinal = %(ordinal)s
 order by c.child_index
 """,
     "turns_of_parent",
+)
+# What did not fit into a child's summary, whole. Sent twice, it inserts once.
+KEEP_REPORT = named(
+    "keep_report",
+    """
+with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence),
+a as (
+  insert into artifacts (id, session, turn, cause, body)
+  select %(artifact)s, s.id, %(turn)s, 'child_report', %(body)s from s
+  on conflict (id) do nothing
+  returning 1
+)
+select s.fence, (select count(*) from a)::int as made from s
+""",
+    "sessions_pkey",
 )
 # The limit of a wait is over, the turn is stopped, or a person spoke while it was about to sleep: what is still open is
 # closed by its holder.
@@ -291,12 +311,16 @@ where turn = %(turn)s and status = 'open' returning id
     "questions_open|questions_run_key",
 )
 PARENT_OF = named("parent_of", "select parent, background from turns where id = %(turn)s", "turns_pkey")
-# The child is over in this transaction: the parent has one less to wait for, and its money counts as the parent's.
+# The child is over in this transaction: the parent has one less to wait for, its money counts as the parent's, and what
+# it did not spend of its promise is free again, but for what it has itself promised to children that live on.
 CHILD_OVER = named(
     "child_over",
     """
 update turns p set children_open = greatest(p.children_open - case when c.background then 0 else 1 end, 0),
-  children_usd = p.children_usd + c.spent_usd + c.children_usd
+  children_usd = p.children_usd + c.spent_usd + c.children_usd,
+  children_promised_usd
+    = greatest(p.children_promised_usd - coalesce(c.cap_usd, 0) + c.children_promised_usd, 0),
+  children_unknown = p.children_unknown or c.cost_unknown or c.children_unknown
 from turns c where c.id = %(turn)s and p.id = %(parent)s
 returning p.id, p.status, p.children_open
 """,

@@ -6,7 +6,8 @@ alter table sessions drop column tools;
 drop index turns_of_parent, turns_live_children;
 alter table turns
   drop constraint child_has_place, drop column parent, drop column parent_step, drop column parent_ordinal,
-  drop column child_index, drop column background, drop column children_usd;
+  drop column child_index, drop column background, drop column children_usd,
+  drop column children_promised_usd, drop column children_unknown;
 drop table questions;
 drop trigger approvals_fence on approvals;
 drop index approvals_pending, approvals_by_age;

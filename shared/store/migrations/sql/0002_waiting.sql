@@ -38,6 +38,8 @@ alter table turns
   add column child_index integer,
   add column background boolean not null default false,
   add column children_usd numeric not null default 0,
+  add column children_promised_usd numeric not null default 0 check (children_promised_usd >= 0),
+  add column children_unknown boolean not null default false,
   add constraint child_has_place check ((parent is null) = (child_index is null));
 create unique index turns_of_parent on turns (parent, parent_step, parent_ordinal, child_index)
   where parent is not null;
