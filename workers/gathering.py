@@ -14,6 +14,7 @@ from shared.values import InboxKind
 from workers.held import Held
 from workers.outgoing import Finished, Folded, NewMessage
 from workers.ports import Ports
+from workers.prompt import speaker
 
 FOLD_LIMIT = 100
 
@@ -62,9 +63,10 @@ def gather(held: Held, runs: Sequence[Finished], rows: Sequence[DictRow] | None)
         at = ordinal + offset
         messages.append(
             NewMessage(
-                held.step, at, str(row["author"]), "user", row["payload"], stable_prefix_len=row["stable_prefix_len"]
+                held.step, at, str(row["author"]), "user", row["payload"], stable_prefix_len=row["stable_prefix_len"],
+                sent=speaker.named(row["payload"], row["author_name"]) if row["named"] else None,
             )
-        )
+        )  # fmt: skip
         folds.append(Folded(row["id"], held.step, at))
         if row["kind"] == InboxKind.STEER:
             steered.append({"author": row["author_name"], "text": _text(row["payload"])})

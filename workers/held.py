@@ -20,6 +20,9 @@ from shared.store.waits import Woken
 from shared.values import Purpose, SessionKind, TurnClass
 from workers.providers.sockets import Cancel
 
+STEERED = "steered"
+"""Why a call was cut though its turn goes on: a person said something that this call could not have read."""
+
 
 class Interrupt(StrEnum):
     """Why a turn must stop where it is; the first one counts, but a lost lease outranks all."""
@@ -62,20 +65,13 @@ class Claim:
 
 @dataclass(slots=True)
 class Money:
-    """Dollars as the rows have them: only this holder makes them more while it holds the fence. A background child
-    that ends meanwhile gives back what it did not spend, so that here is never too little.
-
-    `promised` are the caps of this turn's children that live; `others_children` is what children of the session's
-    other turns have cost or may still cost.
-    """
+    """Dollars as the rows have them: only this holder moves them while it holds the fence."""
 
     turn_spent: Decimal
     turn_reserved: Decimal
     session_spent: Decimal
     session_reserved: Decimal
     children_spent: Decimal
-    promised: Decimal
-    others_children: Decimal
 
 
 @dataclass(slots=True)
@@ -172,3 +168,16 @@ class Held:
     def called(self) -> None:
         with self._lock:
             self._cancel = None
+
+    def call_in_flight(self) -> Cancel | None:
+        """The call that is out at this moment: what `steer` may cut, if it still is."""
+        with self._lock:
+            return self._cancel
+
+    def steer(self, call: Cancel | None) -> None:
+        """From any thread: cut this one call, because words came that it has not read. Nothing is remembered: if that
+        call is over by now, the next boundary reads the words, and a later call must not be cut for them."""
+        with self._lock:
+            if call is None or self._cancel is not call:
+                return
+        call.cancel(STEERED)

@@ -9,17 +9,16 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from shared.errors import LeaseLost
-from shared.request import blocks
 from shared.values import CallStatus, EventKind, InboxKind, Purpose, Refund, TurnClass, TurnStatus
 from workers import conversing, gathering, prefixing, recording, reserving, resuming, toolbatch
 from workers.emit import emit
-from workers.held import Held, Interrupt
+from workers.held import STEERED, Held, Interrupt
 from workers.outgoing import Finished
 from workers.pause import Point
 from workers.ports import Ports
 from workers.prompt import final as last_words
 from workers.providers import failures
-from workers.providers.replies import Reply
+from workers.providers.replies import Partial, Reply
 from workers.recording import Ending, Outcome
 from workers.reserving import Arrived, Planned, Refusal
 from workers.toolbatch import Batch
@@ -72,6 +71,10 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
         # A step in the middle of a turn takes it that nobody has written meanwhile: the write that reserves it sees.
         looking = looking or not results or held.steps_used >= held.claim.max_steps
         gathered = gathering.gather(held, results, gathering.waiting(ports, held) if looking else None)
+        if len(gathered.folds) == gathering.FOLD_LIMIT:  # more may wait, which no call should go out without
+            reserving.commit_rows(ports, held, gathered)
+            batch, silent = NO_RUNS, False
+            continue
         stop = held.interrupted()
         if stop is not None or held.claim.turn_class is TurnClass.CHORE:
             reserving.commit_rows(ports, held, gathered)
@@ -131,6 +134,8 @@ def _step(
             return _failed(ports, held, planned, failed)
         case conversing.Cut() as cut:
             return _cut(ports, held, planned, cut)
+        case conversing.Steered(partial):
+            return _steered(ports, held, planned, partial)
 
 
 def _plan(ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: bool) -> Planned | Refusal | Arrived:
@@ -218,21 +223,36 @@ def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Faile
 
 def _cut(ports: Ports, held: Held, planned: Planned, cut: conversing.Cut) -> TurnOutcome:
     """Keep the visible text, marked cut; a drained turn starts that step anew elsewhere."""
-    spent, cost, source = conversing.assumed(held, planned, cut.partial)
     drained = cut.reason is Interrupt.DRAIN
     text = "" if drained else cut.partial.text
-    outcome = Outcome(
-        CallStatus.CUT, spent, usage=cut.partial.usage, cost=cost, assumed=True, unknown=cost is None,
-        rate_source=source, content=blocks.join([blocks.text(text)]) if text.strip() else None, cut=bool(text.strip()),
-        step_done=bool(text.strip()), error_code=f"cut_{cut.reason}", refund=Refund.LOST_CALL if drained else None,
-    )  # fmt: skip
-    recording.record(ports, held, planned, outcome)
+    refund = Refund.LOST_CALL if drained else None
+    _keep(ports, held, planned, conversing.cut_short(held, planned, cut.partial, text, cut.reason, refund), text)
+    return _stopped(ports, held, cut.reason)
+
+
+def _steered(ports: Ports, held: Held, planned: Planned, partial: Partial) -> _Stepped:
+    """Keep the visible text as what the model said so far; the words that cut it follow at the next boundary. Nothing
+    else of the answer is kept: reasoning is signed for an answer that never came, and no half-made call may run. The
+    step is given back where it had been counted, and what comes next is no repeat of a call that failed."""
+    refund = Refund.STEER_CUT if planned.purpose is Purpose.MAIN else None
+    outcome = conversing.cut_short(held, planned, partial, partial.text, STEERED, refund)
+    kept = _keep(ports, held, planned, outcome, partial.text)
+    held.failed_purpose = None
+    if not kept:
+        emit(ports, held, EventKind.STEP_RESTARTED, step=planned.step, reason=STEERED)
+    return _Stepped(NO_RUNS)
+
+
+def _keep(ports: Ports, held: Held, planned: Planned, outcome: Outcome, text: str) -> bool:
+    """Record a call that was cut. Whether its text stands."""
+    if recording.record(ports, held, planned, outcome).cancel_requested:
+        held.interrupt(Interrupt.CANCEL)
     if outcome.step_done:
         emit(
             ports, held, EventKind.STEP_FINISHED, step=planned.step, text=text, cut=True,
-            cost_usd=None if cost is None else float(cost), tokens=conversing.tokens(cut.partial.usage),
+            cost_usd=None if outcome.cost is None else float(outcome.cost), tokens=conversing.tokens(outcome.usage),
         )  # fmt: skip
-    return _stopped(ports, held, cut.reason)
+    return outcome.step_done
 
 
 def _stopped(ports: Ports, held: Held, reason: Interrupt | None) -> TurnOutcome:

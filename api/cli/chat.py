@@ -158,16 +158,19 @@ def _begin(talk: _Chat, turn: str) -> None:
 def _steer(talk: _Chat, turn: str, text: str) -> None:
     """The turn reads it, or, where it ended a moment ago, it becomes the next turn."""
     try:
-        talk.client.post(f"/v1/turns/{turn}/steer", {"input": text})
+        said: dict[str, Any] = talk.client.post(f"/v1/turns/{turn}/steer", {"input": text})
     except Stop as stop:
         if stop.status != 409:
             raise
         escaped = f"/{text}" if text.startswith("/") else text
         talk.waiting.append(Line(escaped, time.monotonic()))  # the news of its end is on the way to us
         return
+    if said.get("how") == "queued":
+        talk.live.note(f"» this turn is not yours to steer: that waits as a turn of your own, {said['turn']['id']}")
+        return
     answered = talk.deciding.for_person
     talk.deciding.clear()
-    talk.live.note("» that is the answer; it goes on" if answered else "» it reads that at its next step")
+    talk.live.note("» that is the answer; it goes on" if answered else "» it stops and reads that")
 
 
 def _interrupt(talk: _Chat) -> None:

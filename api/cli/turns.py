@@ -128,7 +128,11 @@ def watch(client: Client, asked: argparse.Namespace) -> Exit:
 
 
 def steer(client: Client, asked: argparse.Namespace) -> Exit:
-    return _told(asked, client.post(f"/v1/turns/{asked.turn}/steer", {"input": asked.text}), "will read it")
+    answer: dict[str, Any] = client.post(f"/v1/turns/{asked.turn}/steer", {"input": asked.text})
+    if answer.get("how") == "queued":
+        own = answer["turn"]["id"]
+        return _told(asked, answer, f"is not yours to steer: your words wait as a turn of their own, {own}")
+    return _told(asked, answer, "will read it")
 
 
 def cancel(client: Client, asked: argparse.Namespace) -> Exit:

@@ -72,6 +72,7 @@ class Surface:
         self.replies: dict[str, str] = {}
         self.on_turn: Callable[[Turn], None] = _nothing
         self.on_steer: Callable[[Turn, str], None] = _nothing
+        self.steer_is = "steered"
         self.on_cancel: Callable[[Turn], None] = _nothing
         self.on_decision: Callable[[Row], None] = _nothing
         self.refusals: list[tuple[int, Row | bytes, dict[str, str]]] = []
@@ -130,7 +131,7 @@ class Surface:
                 return 200, self.turns[id_].row
             case ("POST", "turns", id_, "steer") if id_ in self.turns:
                 self.on_steer(self.turns[id_], asked.body["input"])
-                return 202, {"turn": self.turns[id_].row}
+                return 202, {"turn": self.turns[id_].row, "how": self.steer_is}
             case ("POST", "turns", id_, "cancel") if id_ in self.turns:
                 self.on_cancel(self.turns[id_])
                 return 202, {"turn": self.turns[id_].row}

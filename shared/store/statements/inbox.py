@@ -1,7 +1,7 @@
 """What anyone but the holder writes: a turn with its first input, a steer, a cancel. Rows, then the ring.
 
-Lock order: the turn row only (`for share` to steer, a compare-and-set to cancel); a parked turn's cancel locks its
-session first, because the fence rises with it.
+Lock order: the session's gate, then the turn row (whole to steer, a compare-and-set to cancel); a parked turn's cancel
+locks its session first, because the fence rises with it.
 """
 
 from __future__ import annotations
@@ -49,10 +49,43 @@ with t as (
 select t.id, t.status, t.created_at, (select id from i) as inbox from t
 """,
 )
+# A turn that was at work and waits for a worker again (drained, taken over, woken) can be steered like a running one.
+STARTED_TURN_ALONE = named(
+    "started_turn_alone",
+    """
+select id, status, class, parked_on from turns
+where session = %(session)s and status = 'queued' and started_at is not null order by seq limit 1 for update
+""",
+    "turns_queue_of_session",
+)
 STEERABLE = named(
     "steerable",
-    "select id, session, status, class, requested_by, answer from turns where id = %(turn)s for update",
+    "select id, session, status, class, started_at from turns where id = %(turn)s for update",
     "turns_pkey",
+)
+# Whose word a turn carries, and who is about to speak. Read after the turn is locked: contributors come under its lock.
+VOICES = named(
+    "voices",
+    """
+select p.id, p.role, p.id = any(t.contributors || t.requested_by) as heard
+from turns t join principals p on p.id = any(t.contributors || t.requested_by || %(principal)s::uuid)
+where t.id = %(turn)s
+""",
+    "turns_pkey",
+    "principals_pkey",
+)
+CONTRIBUTE = named(
+    "contribute",
+    """
+update turns set contributors = contributors || %(principal)s::uuid
+where id = %(turn)s and requested_by <> %(principal)s and not %(principal)s = any(contributors) returning id
+""",
+    "turns_pkey",
+)
+UNREAD_OF_TURN = named(
+    "unread_of_turn",
+    "select count(*) as n from inbox where session = %(session)s and turn = %(turn)s and folded_into is null",
+    "inbox_waiting|inbox_unread|inbox_of_turn",
 )
 ADD_TO_INBOX = named(
     "add_to_inbox",
@@ -63,18 +96,36 @@ on conflict (dedupe_key) do nothing
 returning id
 """,
 )
+# `named`: it is the words of a person, in a session where two or more people speak or were asked to. What was built by
+# a machine (a job's prompt, a child's goal) is in nobody's voice.
 WAITING = named(
     "waiting",
     """
-select i.id, i.kind, i.author, i.payload, i.stable_prefix_len, p.name as author_name from inbox i
+select i.id, i.kind, i.author, i.payload, i.stable_prefix_len, p.name as author_name,
+  case when s.audience = 'private' or p.kind <> 'person' or i.stable_prefix_len is not null
+    or i.kind not in ('input', 'steer') or (i.kind = 'input' and s.kind = 'child') then false
+  else (
+    select count(*) > 1 from (
+      select q.id from principals q where q.kind = 'person' and q.id in (
+        select t.requested_by from turns t where t.session = %(session)s
+        union all select unnest(t.contributors) from turns t where t.session = %(session)s
+        union all select w.author from inbox w where w.session = %(session)s and w.folded_into is null
+        union all select o.owner from sessions o where o.id = %(session)s and o.audience = 'people'
+        union all select sp.principal from session_people sp where sp.session = %(session)s
+      ) limit 2
+    ) people
+  ) end as named
+from inbox i
 join principals p on p.id = i.author
+join sessions s on s.id = i.session
 where i.session = %(session)s and i.folded_into is null and (i.kind <> 'input' or i.turn = %(turn)s)
+  and (i.kind <> 'child' or not exists (select 1 from turns h where h.id = %(turn)s and h.class = 'chore'))
 order by i.id limit %(limit)s
 """,
     "inbox_waiting|inbox_unread",
 )
 
-PEEK = named("peek", "select status, parked_on from turns where id = %(turn)s", "turns_pkey")
+PEEK = named("peek", "select class, status, parked_on, started_at from turns where id = %(turn)s", "turns_pkey")
 
 # --- cancel: the first commit wins ----------------------------------------------------------------------------------
 
