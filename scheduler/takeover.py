@@ -16,7 +16,7 @@ from psycopg.rows import DictRow
 from scheduler.liveness import Seen, Why
 from scheduler.room import Room
 from scheduler.rows import GONE, LOCKED, Did, Result, each
-from shared.store import waits
+from shared.store import children
 from shared.store.intake import fetch
 from shared.store.pool import Connection
 from shared.store.statements import Statement, every, liveness, one, turn_end
@@ -73,7 +73,7 @@ def _take_away(
 ) -> Result:
     """Session, turn, then the doubt once more: is the turn still held, and is its holder still dead?"""
     holder = seen.get("holder") or row["holder"]
-    parent = waits.lock_parent(connection, row["id"])
+    parent = children.lock_parent(connection, row["id"])
     if one(connection, turn_end.LOCK_SESSION_SKIP, {"session": row["session"]}) is None:
         return LOCKED
     held = one(connection, turn_end.HELD_STILL, {"turn": row["id"], "holder": holder})
@@ -85,7 +85,7 @@ def _take_away(
     if taken is None:
         return GONE
     step = fetch(connection, "select step from turns where id = %s", (row["id"],)) or {"step": 0}
-    woken = waits.child_over(connection, row["id"], parent) if parent and status is not TurnStatus.QUEUED else None
+    woken = children.over(connection, row["id"], parent) if parent and status is not TurnStatus.QUEUED else None
     turn_class = TurnClass(held["class"])
     ids: dict[str, Any] = {
         "turn": str(row["id"]), "holder": str(holder), "to": status, "attempts": held["attempts"],

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from psycopg.rows import DictRow
 
 from scheduler.room import Room
 from scheduler.rows import BATCH, GONE, Did, Result, each
+from shared.store import children
 from shared.store.intake import NewTurn, admit
 from shared.store.pool import Connection
 from shared.store.statements import Statement, every, inbox, liveness, one, run, schedule
@@ -15,11 +18,15 @@ CHORE_DEADLINE_S = 600
 
 
 def fold_idle(room: Room) -> int:
-    """Admit a housekeeping turn in each idle session whose inbox holds something that no turn will fold."""
+    """Admit a turn in each idle session whose inbox holds something that no turn will fold: housekeeping, or, for the
+    report of a child in the background, one that answers it."""
 
     def act(connection: Connection, row: DictRow) -> Result:
         session = {"session": row["session"]}
         one(connection, inbox.SESSION_GATE, session)  # before the look: two schedulers admit one turn
+        reads = children.reader(connection, row["session"])
+        if reads is not None and reads.turn_class is not None:
+            return Result(Did.DONE, partial(_reader_admitted, room, row, reads.turn_class))
         if one(connection, schedule.STILL_IDLE, session) is None:
             return GONE
         new = NewTurn(
@@ -32,6 +39,11 @@ def fold_idle(room: Room) -> int:
         room, "fold_idle", lambda connection, limit: every(connection, schedule.IDLE_INBOX, {"limit": limit}), act
     )
     return tally[Did.DONE]
+
+
+def _reader_admitted(room: Room, row: DictRow, turn_class: TurnClass) -> None:
+    room.count("reader.admitted", session=str(row["session"]))
+    room.doorbell.ring(turn_class)
 
 
 def _admitted(room: Room, row: DictRow) -> None:

@@ -60,10 +60,10 @@ def gather(held: Held, runs: Sequence[Finished], rows: Sequence[DictRow] | None)
     folds: list[Folded] = []
     steered: list[dict[str, Any]] = []
     for offset, row in enumerate(rows or ()):
-        at = ordinal + offset
+        at, author = ordinal + offset, row["kind"] if row["kind"] == InboxKind.CHILD else str(row["author"])
         messages.append(
             NewMessage(
-                held.step, at, str(row["author"]), "user", row["payload"], stable_prefix_len=row["stable_prefix_len"],
+                held.step, at, author, "user", row["payload"], stable_prefix_len=row["stable_prefix_len"],
                 sent=speaker.named(row["payload"], row["author_name"]) if row["named"] else None,
             )
         )  # fmt: skip

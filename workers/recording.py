@@ -17,7 +17,7 @@ from psycopg.rows import DictRow
 
 from shared.errors import LeaseLost
 from shared.request.marked import Ttl
-from shared.store import waits
+from shared.store import children
 from shared.store.arrays import array
 from shared.store.pool import Connection
 from shared.store.statements import one, run, turn_end, waiting
@@ -185,7 +185,7 @@ def _finish(connection: Connection, ports: Ports, held: Held, ending: Ending) ->
             run(connection, waiting.VOID_APPROVALS, values)
             run(connection, waiting.VOID_QUESTIONS, values)
         if held.claim.parent is not None:
-            held.woken = waits.child_over(connection, held.claim.turn, held.claim.parent)
+            held.woken = children.over(connection, held.claim.turn, held.claim.parent)
         return True
     fence.confirm(connection, held)
     return False
@@ -194,7 +194,7 @@ def _finish(connection: Connection, ports: Ports, held: Held, ending: Ending) ->
 def _lock_parent(connection: Connection, held: Held) -> None:
     """Whoever ends a child locks the parent's turn before its own session."""
     if held.claim.parent is not None:
-        one(connection, turn_end.LOCK_TURN, {"turn": held.claim.parent})
+        children.lock_parent(connection, held.claim.turn)
 
 
 def park(ports: Ports, held: Held, reason: str, wait_s: float) -> None:

@@ -14,7 +14,7 @@ from psycopg.rows import DictRow
 
 from shared.errors import Refused
 from shared.request import blocks
-from shared.store import waits
+from shared.store import children
 from shared.store.arrays import array
 from shared.store.intake import fetch
 from shared.store.pool import Connection
@@ -55,7 +55,7 @@ class Cancelled:
 def cancel(connection: Connection, turn: UUID, principal: UUID | None) -> Cancelled:
     """Inside a transaction. `principal` None: nobody asked, its parent is over. Raises Refused: `not_found`,
     `turn_moving` (409); and TurnOver, with the answer, where it is over already."""
-    parent = waits.lock_parent(connection, turn)
+    parent = children.lock_parent(connection, turn)
     params = {"turn": turn, "principal": principal}
     for _ in range(5):  # a turn moves between states while we look; each try is a compare-and-set
         if one(connection, inbox.CANCEL_QUEUED, params):
@@ -80,7 +80,7 @@ def below(connection: Connection, turn: UUID) -> list[UUID]:
 
 
 def _ended(connection: Connection, turn: UUID, parent: UUID | None) -> Cancelled:
-    woken = None if parent is None else waits.child_over(connection, turn, parent)
+    woken = None if parent is None else children.over(connection, turn, parent)
     return Cancelled(TurnStatus.CANCELLED, woken=woken)
 
 

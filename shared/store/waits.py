@@ -1,5 +1,5 @@
-"""How a wait ends from outside: a decision, an answer, a child's end. The caller is inside a transaction and rings
-after its commit.
+"""How a wait ends from outside: a decision, an answer (of a child's end tells `children`). The caller is inside a
+transaction and rings after its commit.
 
 The invariant: whoever ends a reason has locked the sleeper's row first and wakes it, in a later statement, if nothing
 else holds it; so a reason that is gone and a sleeper that sleeps on cannot both be committed.
@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from psycopg.rows import DictRow
-
 from shared.errors import Refused
 from shared.store.pool import Connection
 from shared.store.statements import one, turn_end, waiting
-from shared.values import ROLE_RANK, TERMINAL, Role, TurnClass
+from shared.values import ROLE_RANK, Role, TurnClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +69,3 @@ def answer(connection: Connection, turn: UUID, by: UUID, text: str) -> bool:
     answered = one(connection, waiting.ANSWER_ALL, values | {"answer": text}) is not None
     denied = one(connection, waiting.DENY_ALL, values | {"note": text}) is not None
     return answered or denied
-
-
-def lock_parent(connection: Connection, turn: UUID) -> UUID | None:
-    """Before anything else of a transaction that may end a child: its parent's row. None where it has no parent."""
-    row = one(connection, waiting.PARENT_OF, {"turn": turn})
-    if row is None or row["parent"] is None:
-        return None
-    one(connection, turn_end.LOCK_TURN, {"turn": row["parent"]})
-    return row["parent"]
-
-
-def child_over(connection: Connection, turn: UUID, parent: UUID) -> Woken:
-    """The child `turn` became terminal in this transaction, whose first statement was `lock_parent`: count it down,
-    and wake the parent at zero."""
-    row: DictRow | None = one(connection, waiting.CHILD_OVER, {"turn": turn, "parent": parent})
-    if row is None or row["status"] in TERMINAL:
-        return Woken(parent, None)
-    return wake(connection, parent)

@@ -19,7 +19,8 @@ LOCK_TURN = named(
     "turns_pkey",
 )
 
-# Nothing may stay unread in the inbox: a steer that arrived before the turn ended goes on with it.
+# Nothing may stay unread in the inbox: a steer that arrived before the turn ended goes on with it. But a child's report
+# wants an answer, and housekeeping gives none.
 FINISH = named(
     "finish",
     """
@@ -28,6 +29,7 @@ with s as (
     and not exists (
       select 1 from inbox i where i.session = %(session)s and i.folded_into is null
         and (i.kind <> 'input' or i.turn = %(turn)s)
+        and (i.kind <> 'child' or not exists (select 1 from turns h where h.id = %(turn)s and h.class = 'chore'))
     )
   returning id, fence
 ), t as (

@@ -322,7 +322,7 @@ update turns p set children_open = greatest(p.children_open - case when c.backgr
     = greatest(p.children_promised_usd - coalesce(c.cap_usd, 0) + c.children_promised_usd, 0),
   children_unknown = p.children_unknown or c.cost_unknown or c.children_unknown
 from turns c where c.id = %(turn)s and p.id = %(parent)s
-returning p.id, p.status, p.children_open
+returning p.id, p.status, p.children_open, c.background
 """,
     "turns_pkey",
 )
