@@ -65,13 +65,20 @@ class Claim:
 
 @dataclass(slots=True)
 class Money:
-    """Dollars as the rows have them: only this holder moves them while it holds the fence."""
+    """Dollars as the rows have them: only this holder makes them more while it holds the fence. A background child
+    that ends meanwhile gives back what it did not spend, so that here is never too little.
+
+    `promised` are the caps of this turn's children that live; `others_children` is what children of the session's
+    other turns have cost or may still cost.
+    """
 
     turn_spent: Decimal
     turn_reserved: Decimal
     session_spent: Decimal
     session_reserved: Decimal
     children_spent: Decimal
+    promised: Decimal
+    others_children: Decimal
 
 
 @dataclass(slots=True)

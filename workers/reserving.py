@@ -198,7 +198,7 @@ def _draft(
         )
     max_tokens = max(1, min(ports.settings.max_output_tokens, known.max_output, room))
     worst = prices.worst(model, projected, max_tokens, at=datetime.now(UTC), ttl=held.claim.ttl)
-    decided = budget.reserve(worst, model, _caps(ports, held))
+    decided = budget.reserve(worst, model, caps(ports, held))
     match decided:
         case budget.Unpriced(message):
             return Refusal("price_unknown", message)
@@ -219,8 +219,9 @@ def _uses(held: Held, base: Request, gathered: Gathered, window: int) -> tuple[b
         size = estimate.projected(held.baseline[1], held.baseline[0], size)
     cap, spent = held.claim.turn_cap_usd, held.money.turn_spent + held.money.children_spent
     session_cap = held.claim.session_cap_usd
-    if session_cap is not None and (cap is None or session_cap - held.money.session_spent < cap - spent):
-        cap, spent = session_cap, held.money.session_spent
+    in_session = held.money.session_spent + held.money.children_spent + held.money.others_children
+    if session_cap is not None and (cap is None or session_cap - in_session < cap - spent):
+        cap, spent = session_cap, in_session
     return (
         budget.Use("steps", Decimal(held.steps_used), Decimal(held.claim.max_steps)),
         budget.Use("money", spent, cap),
@@ -228,12 +229,15 @@ def _uses(held: Held, base: Request, gathered: Gathered, window: int) -> tuple[b
     )
 
 
-def _caps(ports: Ports, held: Held) -> tuple[budget.Cap, ...]:
+def caps(ports: Ports, held: Held) -> tuple[budget.Cap, ...]:
+    """The caps that the next call counts against. What is promised to children is reserved in the caps above them."""
     money = held.money
+    turn = money.turn_spent + money.children_spent
+    session = money.session_spent + money.children_spent + money.others_children
     return (
         budget.Cap("call", ports.settings.call_cap_usd, Decimal(0), Decimal(0)),
-        budget.Cap("turn", held.claim.turn_cap_usd, money.turn_spent + money.children_spent, money.turn_reserved),
-        budget.Cap("session", held.claim.session_cap_usd, money.session_spent, money.session_reserved),
+        budget.Cap("turn", held.claim.turn_cap_usd, turn, money.turn_reserved + money.promised),
+        budget.Cap("session", held.claim.session_cap_usd, session, money.session_reserved + money.promised),
     )
 
 
