@@ -23,6 +23,7 @@ from api.routes import (
     jobs,
     ledger,
     sessions,
+    stops,
     transcripts,
     turns,
 )
@@ -35,7 +36,7 @@ from shared.settings import Settings
 VERSION = "1"
 ROUTERS = (
     sessions.router, turns.router, events.router, transcripts.router, approvals.router, jobs.router, ledger.router,
-    health.router,
+    stops.router, health.router,
 )  # fmt: skip
 
 

@@ -26,12 +26,12 @@ def follow(serving: Services, turn: UUID, found: Cancelled, who: UUID) -> None:
     _tell(serving, turn, found)
     try:
         for each in serving.database.read(lambda c: cancel.below(c, turn)):
-            _one(serving, each, who)
+            one(serving, each, who)
     except NightshiftError as error:
         log.warning("cancel.tree_left", turn=str(turn), code=error.code)
 
 
-def _one(serving: Services, turn: UUID, who: UUID) -> None:
+def one(serving: Services, turn: UUID, who: UUID) -> None:
     def work(connection: Connection) -> Cancelled:
         with connection.transaction():
             return cancel.cancel(connection, turn, who)

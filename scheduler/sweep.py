@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
-from scheduler import parks, takeover, upkeep
+from scheduler import parks, stopping, takeover, upkeep
 from scheduler.ringing import ring_waiting
 from scheduler.room import Room
 from scheduler.wake import Waker
@@ -33,6 +33,7 @@ class Sweep:
             lambda: takeover.take_orphans(self._room),
             self._waker.run,
             lambda: parks.end_left(self._room),
+            lambda: stopping.cancel_stopped(self._room),
             lambda: ring_waiting(self._room),
         ]
         if boottime() >= self._idle_at:

@@ -11,7 +11,7 @@ from scheduler.rows import BATCH, GONE, Did, Result, each
 from shared.store import children
 from shared.store.intake import NewTurn, admit
 from shared.store.pool import Connection
-from shared.store.statements import Statement, every, inbox, liveness, one, run, schedule
+from shared.store.statements import Statement, every, inbox, leading, liveness, one, run, schedule
 from shared.values import OnBusy, TurnClass
 
 CHORE_DEADLINE_S = 600
@@ -52,10 +52,12 @@ def _admitted(room: Room, row: DictRow) -> None:
 
 
 def forget(room: Room) -> None:
-    """Answers kept for idempotency older than 24 hours, and rows of processes that ended a day ago; a batch of each."""
+    """Answers kept for idempotency older than 24 hours, rows of processes that ended a day ago, prefixes that have long
+    been cold; a batch of each."""
     batches: tuple[tuple[str, Statement], ...] = (
         ("idempotency.forgotten", schedule.FORGET_ANSWERS),
         ("workers.forgotten", liveness.FORGET_WORKERS),
+        ("shared_prefixes.forgotten", leading.FORGET_SHARED),
     )
     for event, statement in batches:
         gone = room.database.read(

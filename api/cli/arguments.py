@@ -19,6 +19,7 @@ def parser() -> argparse.ArgumentParser:
     _turns(commands)
     _reading(commands)
     _jobs(commands)
+    _stops(commands)
     return top
 
 
@@ -151,6 +152,18 @@ def _job_fields(command: argparse.ArgumentParser, *, needed: bool) -> None:
         metavar="PATH",
         help="folder into which each run's brief is written (default: briefs/ of the home)",
     )
+
+
+def _stops(commands: _Group) -> None:
+    stop = _add(commands, "stop", "stop claims: of the whole fleet, a person, a job, a profile, or the calls of a tool")
+    stop.add_argument("scope", choices=("fleet", "person", "job", "profile", "tool"))
+    stop.add_argument("subject", nargs="?", metavar="SUBJECT", help="whose: a name or an id; nothing with fleet")
+    stop.add_argument("--cancel", action="store_true", help="also cancel what is there now, with its trees")
+    stop.add_argument("--note", metavar="TEXT", default="", help="why; the model reads it where a tool is stopped")
+    stops = _add(commands, "stops", "list what is stopped")
+    stops.add_argument("--lifted", action="store_true", help="with those that were lifted")
+    resume = _add(commands, "resume", "lift a stop")
+    resume.add_argument("stop", metavar="ID", help="as `nightshift stops` lists it")
 
 
 def positive(text: str) -> int:

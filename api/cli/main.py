@@ -49,7 +49,7 @@ def _run(asked: argparse.Namespace) -> Exit | int:
 
 
 def _with_client(asked: argparse.Namespace, client: object) -> Exit:
-    from api.cli import approvals, chat, jobs, ledger, sessions, turns
+    from api.cli import approvals, chat, jobs, ledger, sessions, stops, turns
     from api.cli.client import Client
 
     assert isinstance(client, Client)
@@ -76,6 +76,12 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
             return approvals.deny(client, asked)
         case "jobs":
             return jobs.run(client, asked)
+        case "stop":
+            return stops.stop(client, asked)
+        case "stops":
+            return stops.stops(client, asked)
+        case "resume":
+            return stops.resume(client, asked)
         case "ledger":
             return ledger.ledger(client, asked)
         case "replay":

@@ -45,6 +45,13 @@ class DecisionAsked(Asked):
     note: Note | None = Field(default=None, description="The model reads it where the call is denied")
 
 
+class StopAsked(Asked):
+    scope: Literal["fleet", "person", "job", "profile", "tool"]
+    subject: Name | None = Field(default=None, description="Id or name of the person or job; profile; tool")
+    cancel: bool = Field(default=False, description="Also cancel what is there now, with its trees")
+    note: Note = Field(default="", description="Why; whoever calls a stopped tool reads it")
+
+
 class Nothing(Asked):
     """A POST that needs no body."""
 

@@ -218,6 +218,23 @@ class ApprovalPage(Page):
     items: list[Approval]
 
 
+class Stop(Shown):
+    id: UUID
+    scope: str
+    subject: str | None
+    name: str | None
+    cancel: bool
+    note: str
+    placed_by: str
+    created_at: datetime
+    lifted_at: datetime | None
+    lifted_by: str | None
+
+
+class StopPage(Page):
+    items: list[Stop]
+
+
 class ClockMoved(Shown):
     now: datetime
     offset_s: float

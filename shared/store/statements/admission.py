@@ -62,9 +62,9 @@ _MAY_RUN = """
       and (t.shared_key is null or t.step > 0 or t.shared_key <> all ((select gated from closed)::text[]))
       and (t.parent is null or t.parent <> all ((select parents from closed)::uuid[]))
       and (t.job is null or t.job::text <> all ((select jobs from closed)::text[]))
-      and ((select cardinality(profiles) + cardinality(providers) = 0 from closed) or exists (
-        select 1 from sessions q where q.id = t.session and q.profile <> all ((select profiles from closed)::text[])
-          and q.provider <> all ((select providers from closed)::text[])))
+      and ((select cardinality(profiles) + cardinality(providers) = 0 from closed) or (
+        select q.profile <> all ((select profiles from closed)::text[])
+          and q.provider <> all ((select providers from closed)::text[]) from sessions q where q.id = t.session))
       and not exists (select 1 from turns r where r.session = t.session and r.status in ('running', 'parked'))
       and not exists (select 1 from turns e where e.session = t.session and e.status = 'queued' and e.seq < t.seq)
     order by t.admit_key, t.id"""
