@@ -101,12 +101,24 @@ def describe(kind: str, data: Mapping[str, Any]) -> str:
             return f"{mark} {data.get('tool')} {data.get('decision')}{by}{note}"
         case "clarify.requested":
             return f"? {data.get('question')}"
+        case "child.started":
+            where = " in the background" if data.get("background") else ""
+            return f"⇉ child {_number(data)} begins{where}: {data.get('title')}"
+        case "child.finished":
+            bill = f"{data.get('steps')} steps · {screen.money(data.get('cost_usd'))}"
+            return f"⇇ child {_number(data)} {data.get('status')} · {bill} · {data.get('title')}"
         case "transcript.repaired":
             return f"! the transcript was repaired before sending: {data.get('repairs')}"
         case "prefix.broken":
             return f"! the prompt's prefix broke at block {data.get('block')}"
         case _:
             return ""
+
+
+def _number(data: Mapping[str, Any]) -> int:
+    """Of a child within its batch, as the parent counts them."""
+    index = data.get("index")
+    return index + 1 if isinstance(index, int) else 1
 
 
 def call(data: Mapping[str, Any], width: int = ARGUMENTS_WIDTH) -> str:
