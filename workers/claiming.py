@@ -10,7 +10,7 @@ from psycopg.rows import DictRow
 
 from shared.request.marked import Ttl
 from shared.store.pool import Connection
-from shared.store.statements import admission, holder, one, run
+from shared.store.statements import admission, holder, one, run, trees
 from shared.values import Purpose, SessionKind, TurnClass
 from workers.held import Claim, Held, Money
 from workers.pause import Point
@@ -45,6 +45,14 @@ def _claim(
         claimed = one(connection, admission.CLAIM, params)
         held = one(connection, holder.HELD, {"turn": picked["id"]})
     return None if claimed is None or held is None else (claimed, held)
+
+
+def is_left(ports: Ports, held: Held) -> bool:
+    """Whether this is a child of something that is over: woken by the end of its own child while the tree is being
+    cancelled, it would spend a call or two before its process asks."""
+    if held.claim.parent is None:
+        return False
+    return ports.database.read(lambda c: one(c, trees.IS_LEFT, {"turn": held.claim.turn})) is not None
 
 
 def _held(ports: Ports, claimed: DictRow, row: DictRow) -> Held:

@@ -14,7 +14,7 @@ from shared.errors import LeaseLost, StoreUnavailable
 from shared.values import EventKind, TurnClass
 from workers import claiming, faulting, loop
 from workers.emit import emit
-from workers.held import Held
+from workers.held import Held, Interrupt
 from workers.hints import Turns
 from workers.loop import Ended, Parked, Released, TurnOutcome
 from workers.pause import Point
@@ -123,6 +123,8 @@ def _drive(ports: Ports, held: Held) -> TurnOutcome | None:
         emit(ports, held, EventKind.STEP_RESTARTED, reason="taken_over")
     try:
         claim.workspace.mkdir(parents=True, exist_ok=True)
+        if claiming.is_left(ports, held):
+            held.interrupt(Interrupt.CANCEL)
         outcome = loop.run_turn(ports, held)
     except (LeaseLost, StoreUnavailable) as late:
         # A database that was away for longer than anybody waits is no fault of the turn: it goes on when that is over.

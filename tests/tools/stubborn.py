@@ -10,11 +10,15 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
+import pytest
 
-from workers.tools import child
+from shared.values import Repeat
+from workers.tools import child, dispatch, registry
 from workers.tools.context import Arguments, ToolContext, ToolResult
+from workers.tools.tool import Tool
 
 PERL = "/usr/bin/perl"
 SCRIPT = """
@@ -66,9 +70,29 @@ def run(context: ToolContext, word: str, *, lives_s: float = 600) -> child.Answe
         return child.ask(context, request, [root, complaints], seconds=60, most=1000)
 
 
-def tool_run(context: ToolContext, arguments: Arguments) -> ToolResult:
+def _run_tool(context: ToolContext, arguments: Arguments) -> ToolResult:
     run(context, str(arguments["word"]))
     return ToolResult("it ended by itself")
+
+
+TOOL = Tool(
+    name="stubborn",
+    description="A test's tool: runs until it is killed.",
+    schema={
+        "type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"],
+        "additionalProperties": False,
+    },
+    repeat=Repeat.ONCE,
+    run=_run_tool,
+    cap_chars=1000,
+)  # fmt: skip
+
+
+def offer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put it among the tools of this process for one test."""
+    tools = MappingProxyType({**registry.TOOLS, TOOL.name: TOOL})
+    monkeypatch.setattr(registry, "TOOLS", tools)
+    monkeypatch.setattr(dispatch, "TOOLS", tools)
 
 
 @contextmanager

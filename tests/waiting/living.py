@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -73,6 +74,11 @@ def _each(made: Room, every_s: float, run: Callable[[], object]) -> Callable[[],
             made.stop.wait(every_s)
 
     return loop
+
+
+def within(bound_s: float) -> float:
+    """A bound in seconds for a machine with a core for each runnable task, widened for a busier one."""
+    return bound_s * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def seconds(work: Callable[[], object]) -> float:

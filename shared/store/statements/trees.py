@@ -44,6 +44,22 @@ group by id order by min(depth), id limit %(limit)s
 """,
     "turns_live_children",
 )
+# Of one turn: whether it is below such a turn.
+IS_LEFT = named(
+    "is_left",
+    """
+with recursive up as (
+  select p.parent, p.background, p.status, p.cancel_requested_at
+  from turns t join turns p on p.id = t.parent where t.id = %(turn)s and not t.background
+  union all
+  select p.parent, p.background, p.status, p.cancel_requested_at from up join turns p on p.id = up.parent
+  where not up.background
+)
+select 1 as left from up where up.cancel_requested_at is not null or up.status in ('done', 'failed', 'cancelled')
+limit 1
+""",
+    "turns_pkey",
+)
 
 # --- the end of a child ----------------------------------------------------------------------------------------------
 
