@@ -50,6 +50,12 @@ class Settings(BaseModel):
     slots: int = Field(default=8, ge=1, le=1024)
     classes: str = "interactive,child,job,chore"
     principal_limit: int = Field(default=64, ge=1)
+    """How many turns of one principal run at once; the next four the same of a job, of a profile, on one provider's
+    credential, and of the children of one parent. Unset is no limit."""
+    job_limit: int | None = Field(default=None, ge=1)
+    profile_limit: int | None = Field(default=None, ge=1)
+    provider_limit: int | None = Field(default=None, ge=1)
+    parent_limit: int | None = Field(default=None, ge=1)
     max_steps: int = Field(default=90, ge=1, le=1000)
     approve_tools: str = ""
     """Tools that a person must allow, each `tool`, `tool:role` or `tool:role:four_eyes`, with commas between."""

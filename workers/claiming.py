@@ -9,8 +9,9 @@ from uuid import UUID
 from psycopg.rows import DictRow
 
 from shared.request.marked import Ttl
+from shared.settings import Settings
 from shared.store.pool import Connection
-from shared.store.statements import admission, holder, one, run, trees
+from shared.store.statements import admission, holder, leading, one, run, trees
 from shared.values import Purpose, SessionKind, TurnClass
 from workers.held import Claim, Held, Money
 from workers.pause import Point
@@ -36,15 +37,36 @@ def _claim(
 ) -> tuple[DictRow, DictRow] | None:
     with connection.transaction():
         run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
-        limits = {"classes": list(classes), "principal_limit": ports.settings.principal_limit}
-        picked = admission.pick(connection, limits)
+        picked = admission.pick(connection, classes, limits(ports.settings))
         if picked is None:
             return None
         ports.pauses.at(Point.CLAIMING)
         params = {"session": picked["session"], "turn": picked["id"], "holder": ports.life.boot_id, "claim": name}
         claimed = one(connection, admission.CLAIM, params)
         held = one(connection, holder.HELD, {"turn": picked["id"]})
+        if held is not None and held["shared_key"] is not None and held["step"] == 0:
+            one(connection, leading.LEAD, {**params, "key": held["shared_key"], "model": held["model"]})
     return None if claimed is None or held is None else (claimed, held)
+
+
+def question_may_run(ports: Ports) -> bool:
+    """Whether a question waits that could be claimed at this moment. A hint: nothing is claimed by it."""
+
+    def look(connection: Connection) -> bool:
+        if one(connection, admission.QUESTION_WAITS, {}) is None:
+            return False
+        return admission.pick(connection, (TurnClass.INTERACTIVE,), limits(ports.settings)) is not None
+
+    return ports.database.read(look)
+
+
+def limits(settings: Settings) -> admission.Limits:
+    """What holds among all that claim, however many do so at once."""
+    return {
+        "principal_limit": settings.principal_limit, "job_limit": settings.job_limit,
+        "profile_limit": settings.profile_limit, "provider_limit": settings.provider_limit,
+        "parent_limit": settings.parent_limit,
+    }  # fmt: skip
 
 
 def is_left(ports: Ports, held: Held) -> bool:
@@ -72,6 +94,7 @@ def _held(ports: Ports, claimed: DictRow, row: DictRow) -> Held:
         depth=row["depth"],
         tools=toolset.of_session(SessionKind(row["kind"]), row["tools"], ports.settings.spawn_depth),
         parent=row["parent"],
+        shared_key=row["shared_key"],
         workspace=Path(row["workspace"]),
         folder=Path(row["folder"]) if row["folder"] else None,
         max_steps=row["max_steps"],
@@ -106,4 +129,5 @@ def _held(ports: Ports, claimed: DictRow, row: DictRow) -> Held:
         failed_tries=row["failed_tries"],
         failed_purpose=Purpose(row["failed_purpose"]) if row["failed_purpose"] else None,
         last_tool=row["last_tool"],
+        stopped_tools=row["stopped_tools"] or {},
     )

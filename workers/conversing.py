@@ -12,6 +12,7 @@ import structlog
 
 from shared.request import blocks, estimate
 from shared.values import CallStatus, EventKind, Refund
+from workers import leading
 from workers.emit import emit
 from workers.held import STEERED, Held, Interrupt
 from workers.pause import Point
@@ -78,7 +79,7 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
         )
     except CallCut as cut:
         reason = held.interrupted()
-        if cut.reason == STEERED and reason in (None, Interrupt.DRAIN):
+        if cut.reason == STEERED and reason in (None, Interrupt.DRAIN, Interrupt.YIELD):
             return Steered(cut.partial)
         return Cut(reason or Interrupt.CANCEL, cut.partial)
     except CallFailed as error:
@@ -98,6 +99,8 @@ class _Sink:
 
     def __call__(self, delta: replies.Delta) -> None:
         match delta:
+            case replies.Began():
+                leading.warmed(self._ports, self._held)
             case replies.TextDelta(text):
                 emit(self._ports, self._held, EventKind.TEXT_DELTA, text=text)
                 self._ports.pauses.at(Point.IN_STREAM)
@@ -110,7 +113,7 @@ class _Sink:
             case replies.ToolPreparing():
                 emit(self._ports, self._held, EventKind.TOOL_PREPARING, tool=delta.name)
             case _:
-                pass  # the first byte and token are in the reply
+                pass  # when the first token came is in the reply
 
 
 def content_of(reply: Reply) -> tuple[str | None, str | None]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -31,6 +32,9 @@ class Interrupt(StrEnum):
     DEADLINE = "deadline"
     DRAIN = "drain"
     LOST = "lost"
+    YIELD = "yield"
+    """Hand the turn back between two steps: a question waits for the only slot, or an admin stopped the claims. The
+    weakest reason, which every other one replaces, and which cuts nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class Claim:
     depth: int
     tools: tuple[str, ...]
     parent: UUID | None
+    shared_key: str | None
     workspace: Path
     folder: Path | None
     max_steps: int
@@ -107,6 +112,11 @@ class Held:
     """Committed rows that `request` does not hold yet, as the statements that wrote them gave them back."""
     calls_made: int = 0
     last_tool: str | None = None
+    stopped_tools: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Tools that an admin has stopped, with what a call of one is told. Replaced as a whole, from any thread."""
+    gives_way: bool = False
+    """It has the only slot of its worker, which a question may claim between two of its steps."""
+    told_warm: bool = False
     reasoning_dropped: bool = False
     woken: Woken | None = None
     """The parent that this turn's end woke, if it did: whoever told of the end rings for it."""
@@ -132,9 +142,11 @@ class Held:
     def interrupt(self, reason: Interrupt) -> None:
         """From any thread: stop at the next point where stopping is safe, and free a blocked call at once."""
         with self._lock:
-            if self._reason is None or reason is Interrupt.LOST:
+            if self._reason in (None, Interrupt.YIELD) or reason is Interrupt.LOST:
                 self._reason = reason
             cancel = self._cancel
+        if reason is Interrupt.YIELD:
+            return
         self._stop.set()
         if cancel is not None and reason is not Interrupt.DRAIN:
             cancel.cancel(reason)
@@ -150,13 +162,13 @@ class Held:
     def interrupted(self) -> Interrupt | None:
         """The reason to stop, or None. A deadline is noticed here by the turn's own clock."""
         with self._lock:
-            if self._reason is None and time.monotonic() >= self.deadline:
+            if self._reason in (None, Interrupt.YIELD) and time.monotonic() >= self.deadline:
                 self._reason = Interrupt.DEADLINE
             return self._reason
 
     def must_stop(self) -> bool:
-        """Whether work in hand is to be given up (draining lets the step end)."""
-        return self.interrupted() not in (None, Interrupt.DRAIN)
+        """Whether work in hand is to be given up (draining and giving way let the step end)."""
+        return self.interrupted() not in (None, Interrupt.DRAIN, Interrupt.YIELD)
 
     def wait(self, seconds: float) -> None:
         """Sleep, but no longer than the turn may live, and not at all once it is interrupted."""
@@ -168,7 +180,7 @@ class Held:
         with self._lock:
             self._cancel = cancel
             reason = self._reason
-        if reason is not None and reason is not Interrupt.DRAIN:
+        if reason not in (None, Interrupt.DRAIN, Interrupt.YIELD):
             cancel.cancel(reason)
         return cancel
 

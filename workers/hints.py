@@ -129,8 +129,11 @@ class Hints:
                 if self._turns.get(held.claim.turn) is held:
                     held.interrupt(Interrupt.LOST)
                 continue
+            held.stopped_tools = row["stopped_tools"] or {}
             if row["cancelled"]:
                 held.interrupt(Interrupt.CANCEL)
+            elif row["stopped"]:
+                held.interrupt(Interrupt.YIELD)
             if row["steered"]:
                 held.steer(call)
         for row in rows:

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from shared.errors import LeaseLost
 from shared.values import CallStatus, EventKind, InboxKind, Purpose, Refund, TurnClass, TurnStatus
-from workers import conversing, gathering, prefixing, recording, reserving, resuming, toolbatch
+from workers import claiming, conversing, gathering, leading, prefixing, recording, reserving, resuming, toolbatch
 from workers.emit import emit
 from workers.held import STEERED, Held, Interrupt
 from workers.outgoing import Finished
@@ -40,7 +40,9 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Handed back by a draining worker."""
+    """Handed back as it is: by a draining worker, or, where it `gave_way`, to a question or an admin's stop."""
+
+    gave_way: bool = False
 
 
 TurnOutcome = Ended | Parked | Released
@@ -87,6 +89,7 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
                 return outcome
             case _Stepped(batch, silent):
                 looking = False
+                _give_way(ports, held)
             case Arrived():
                 looking = True
             case _Again():
@@ -102,6 +105,13 @@ def _take_up(ports: Ports, held: Held) -> Batch:
     left = resuming.left_open(ports, held)
     batch = toolbatch.run_batch(ports, held, left.runs)
     return replace(batch, results=_in_order((*left.results, *batch.results)))
+
+
+def _give_way(ports: Ports, held: Held) -> None:
+    """With a single slot, a question does not wait for the whole of a child or a job. It is asked after a step, never
+    before the first: so each claim of the long one gets on, whatever floods."""
+    if held.gives_way and claiming.question_may_run(ports):
+        held.interrupt(Interrupt.YIELD)
 
 
 def _sleep(ports: Ports, held: Held, batch: Batch) -> tuple[Batch, Parked | None]:
@@ -211,6 +221,7 @@ def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Faile
     if recorded.cancel_requested:
         held.interrupt(Interrupt.CANCEL)
     emit(ports, held, EventKind.STEP_RESTARTED, reason=recovery.code, wait_s=round(move.wait_s, 2))
+    leading.step_back(ports, held)
     if isinstance(move, failures.ParkBackoff):
         recording.park(ports, held, "backoff", move.wait_s)
         return Parked("backoff", move.wait_s)
@@ -258,9 +269,9 @@ def _keep(ports: Ports, held: Held, planned: Planned, outcome: Outcome, text: st
 def _stopped(ports: Ports, held: Held, reason: Interrupt | None) -> TurnOutcome:
     """End or hand back a turn at a boundary, where its transcript is whole."""
     match reason:
-        case Interrupt.DRAIN:
+        case Interrupt.DRAIN | Interrupt.YIELD:
             recording.requeue(ports, held)
-            return Released()
+            return Released(gave_way=reason is Interrupt.YIELD)
         case Interrupt.CANCEL:
             return _end(ports, held, Ending(TurnStatus.CANCELLED))
         case Interrupt.DEADLINE:

@@ -49,7 +49,7 @@ def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> Batch:
     Raises LeaseLost where others have the turn by now.
     """
     room = _room(held)
-    stands = {} if held.must_stop() else of_batch(ports, held, runs, room.for_children)
+    stands = {} if held.must_stop() else of_batch(ports, held, _free(held, runs), room.for_children)
     together = not stands and all(run.repeat is Repeat.REPEATABLE for run in runs)
     results: list[Finished] = []
     for run in runs:
@@ -68,6 +68,12 @@ def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> Batch:
             _start(ports, held, run)
         results.append(_run(ports, held, run, room))
     return Batch(tuple(results))
+
+
+def _free(held: Held, runs: Sequence[Run]) -> list[Run]:
+    """Those whose tool no admin has stopped: nobody is asked to allow what is refused, and no child is made of it.
+    Children that were made before are still waited for."""
+    return [run for run in runs if run.call.name not in held.stopped_tools or run.status is RunStatus.STARTED]
 
 
 def _keep(ports: Ports, held: Held, runs: Sequence[Run], results: Sequence[Finished]) -> None:
@@ -124,6 +130,9 @@ def _may_begin(ports: Ports, held: Held, run: Run) -> bool:
 
 
 def _perform(held: Held, run: Run) -> ToolResult:
+    stop = held.stopped_tools.get(run.call.name)
+    if stop is not None:
+        return ToolResult(f"refused: an admin stopped the tool {run.call.name} (stop {stop})", is_error=True)
     if run.call.malformed is not None:
         return ToolResult(f"the arguments could not be read: {run.call.malformed}", is_error=True)
     context = ToolContext(

@@ -64,6 +64,8 @@ class NewTurn:
     cap_usd: Decimal | None = None
     stable_prefix_len: int | None = None
     id: UUID | None = None
+    job: UUID | None = None
+    shared_key: str | None = None
 
 
 class How(StrEnum):
@@ -139,6 +141,7 @@ def _queue(connection: Connection, new: NewTurn, queue_bound: int) -> Admitted:
         "turn": turn, "session": new.session, "class": new.turn_class, "principal": new.principal,
         "aging_s": AGING[new.turn_class], "deadline_s": new.deadline_s, "max_steps": new.max_steps,
         "cap_usd": new.cap_usd, "payload": new.payload, "stable_prefix_len": new.stable_prefix_len,
+        "job": new.job, "shared_key": new.shared_key,
     }  # fmt: skip
     one(connection, inbox.ADMIT_TURN, params)
     return Admitted(turn, How.QUEUED)

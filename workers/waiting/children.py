@@ -16,7 +16,7 @@ from shared.store.arrays import array
 from shared.store.statements import every, waiting
 from shared.text import clean_text
 from shared.values import AGING, TERMINAL, EventKind, ParkReason, RunStatus, TurnClass, TurnStatus
-from workers import budget, reserving
+from workers import budget, prefixing, reserving
 from workers.emit import emit
 from workers.held import Held
 from workers.outgoing import Finished
@@ -105,6 +105,8 @@ def _spawn(ports: Ports, held: Held, run: Run, tasks: Sequence[Task], cap: Decim
     sessions = [str(uuid5(_NAMES, f"{place}:{at}:session")) for at in range(len(tasks))]
     turns = [uuid5(_NAMES, f"{place}:{at}:turn") for at in range(len(tasks))]
     titles = [" ".join(task.goal.split())[:80] for task in tasks]
+    tools = [_tools_of(ports, held, task) for task in tasks]
+    keys = {names: prefixing.key_of_children(ports, claim, names) for names in set(tools)}
     params = {
         "step": run.step, "ordinal": run.ordinal, "holder": claim.holder, "requested_by": claim.requested_by,
         "background": background, "cap_usd": cap, "aging_s": AGING[TurnClass.CHILD],
@@ -113,7 +115,7 @@ def _spawn(ports: Ports, held: Held, run: Run, tasks: Sequence[Task], cap: Decim
         "c_session": array(sessions), "c_turn": array(map(str, turns)), "c_index": array(range(len(tasks))),
         "c_workspace": array(str(_folder(held, run, at)) for at in range(len(tasks))),
         "c_title": array(titles), "c_payload": array(_input(task) for task in tasks),
-        "c_tools": array(",".join(_tools_of(ports, held, task)) for task in tasks),
+        "c_tools": array(map(",".join, tools)), "c_shared": array(keys[names] for names in tools),
     }  # fmt: skip
     fenced(ports, held, waiting.SPAWN, params)
     for at, turn in enumerate(turns):

@@ -122,7 +122,8 @@ class Limits(TypedDict):
 
 
 NO_LIMITS: Limits = {
-    "principal_limit": 1_000_000, "job_limit": None, "profile_limit": None, "provider_limit": None, "parent_limit": None,
+    "principal_limit": 1_000_000, "job_limit": None, "profile_limit": None, "provider_limit": None,
+    "parent_limit": None,
 }  # fmt: skip
 
 

@@ -12,11 +12,13 @@ select s.profile, s.provider, s.model, s.workspace, s.folder, s.cap_usd as sessi
   s.reserved_usd as session_reserved, s.prefix, s.last_edit, s.baseline_estimate, s.baseline_billed,
   s.last_breakpoint_message, s.chain_blocks, s.chain_digest, s.ttl, s.created_at as session_started, s.owner,
   t.step, t.steps, t.refunds, t.max_steps, t.warned, t.cap_usd as turn_cap, t.spent_usd as turn_spent,
-  t.reserved_usd as turn_reserved, t.last_tool, t.children_usd, t.children_promised_usd, t.parent,
+  t.reserved_usd as turn_reserved, t.last_tool, t.children_usd, t.children_promised_usd, t.parent, t.shared_key,
   s.kind, s.depth, s.tools,
   case when s.cap_usd is null then 0 else (
     select coalesce(sum(o.children_usd + o.children_promised_usd), 0) from turns o
     where o.session = s.id and o.id <> t.id) end as others_children_usd,
+  (select json_object_agg(x.subject, x.id || ': ' || x.note) from stops x
+   where x.scope = 'tool' and x.lifted_at is null) as stopped_tools,
   extract(epoch from t.deadline_at - clock_now())::float8 as seconds_left,
   (select coalesce(max(ordinal) + 1, 0) from messages m where m.turn = t.id and m.step = t.step) as next_ordinal,
   (select count(*) from calls c where c.turn = t.id and c.step = t.step + 1 and c.status = 'failed') as failed_tries,
@@ -59,7 +61,14 @@ select t.id, t.session, t.claim, t.cancel_requested_at is not null or exists (
     select 1 from up where up.cancel_requested_at is not null or up.status in ('done', 'failed', 'cancelled')
   ) as cancelled, exists (
     select 1 from inbox i where i.session = t.session and i.folded_into is null and i.kind = 'steer'
-  ) as steered
+  ) as steered, exists (
+    select 1 from stops x where x.lifted_at is null and (x.scope = 'fleet'
+      or x.scope = 'person' and x.subject = t.requested_by::text or x.scope = 'job' and x.subject = t.job::text
+      or x.scope = 'profile' and x.subject = (select s.profile from sessions s where s.id = t.session))
+  ) as stopped, (
+    select json_object_agg(x.subject, x.id || ': ' || x.note) from stops x
+    where x.lifted_at is null and x.scope = 'tool'
+  ) as stopped_tools
 from turns t where t.holder = %(holder)s and t.status = 'running'
 """,
     "turns_held",

@@ -36,9 +36,9 @@ ADMIT_TURN = named(
     "admit_turn",
     """
 with t as (
-  insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_steps, cap_usd)
+  insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_steps, cap_usd, job, shared_key)
   values (%(turn)s, %(session)s, %(class)s, %(principal)s, clock_now() + %(aging_s)s * interval '1 second',
-    %(deadline_s)s, %(max_steps)s, %(cap_usd)s)
+    %(deadline_s)s, %(max_steps)s, %(cap_usd)s, %(job)s, %(shared_key)s)
   returning id, session, status, created_at
 ), i as (
   insert into inbox (session, turn, dedupe_key, kind, author, payload, stable_prefix_len)

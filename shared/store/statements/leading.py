@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from shared.store.statements import named
 
-# In the claim's transaction, under the claim lock: the turn just claimed leads where the prefix is cold and nobody leads.
+# In the claim's transaction, under the claim lock: the turn just claimed leads where the prefix is cold and nobody
+# leads.
 # A leader that is past its deadline still leads: everybody goes then, and none of them holds up the rest once more.
 # Its deadline is a second to reach the provider and twice the median time to the first token, at most 8 s.
 LEAD = named(
@@ -40,7 +41,8 @@ with w as (
   update shared_prefixes set warm_until = clock_now() + %(warm_s)s::float8 * interval '1 second', leader = null,
     leader_claim = null, leader_deadline = null
   where key = %(key)s
-    and (leader is not null or warm_until is null or warm_until < clock_now() + %(warm_s)s::float8 / 2 * interval '1 second')
+    and (leader is not null or warm_until is null
+      or warm_until < clock_now() + %(warm_s)s::float8 / 2 * interval '1 second')
     and exists (select 1 from sessions s where s.id = %(session)s and s.fence = %(fence)s)
   returning key
 )

@@ -60,8 +60,8 @@ SPAWN = named(
 with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning sessions.*),
 x as (
   select * from unnest(%(c_session)s::uuid[], %(c_turn)s::uuid[], %(c_index)s::int[], %(c_workspace)s::text[],
-    %(c_title)s::text[], %(c_payload)s::text[], %(c_tools)s::text[])
-    with ordinality as x(session, turn, index, workspace, title, payload, tools, n)
+    %(c_title)s::text[], %(c_payload)s::text[], %(c_tools)s::text[], %(c_shared)s::text[])
+    with ordinality as x(session, turn, index, workspace, title, payload, tools, shared, n)
 ), cs as (
   insert into sessions (id, owner, audience, kind, root, depth, title, profile, provider, model, workspace, folder,
     cap_usd, tools)
@@ -72,9 +72,10 @@ x as (
   returning id
 ), ct as (
   insert into turns (id, session, class, requested_by, contributors, admit_key, deadline_s, max_steps, cap_usd, parent,
-    parent_step, parent_ordinal, child_index, background)
+    parent_step, parent_ordinal, child_index, background, job, shared_key)
   select x.turn, x.session, 'child', t.requested_by, t.contributors, clock_now() + %(aging_s)s * interval '1 second',
-    %(deadline_s)s, %(max_steps)s, %(cap_usd)s, t.id, %(step)s, %(ordinal)s, x.index, %(background)s
+    %(deadline_s)s, %(max_steps)s, %(cap_usd)s, t.id, %(step)s, %(ordinal)s, x.index, %(background)s,
+    t.job, x.shared
   from s, x, cs, turns t where cs.id = x.session and t.id = %(turn)s order by x.n
   on conflict (id) do nothing
   returning id, session
@@ -269,7 +270,7 @@ from approvals a left join principals p on p.id = a.decided_by where a.id = %(ap
 """,
     "approvals_pkey",
 )
-# One decision: the status is compared, under the turn's lock.
+# One decision: the status is compared, under the turn's lock. Decision and audit stand or fall together.
 DECIDE = named(
     "decide",
     """
@@ -310,7 +311,6 @@ where turn = %(turn)s and status = 'open' returning id
 """,
     "questions_open|questions_run_key",
 )
-PARENT_OF = named("parent_of", "select parent, background from turns where id = %(turn)s", "turns_pkey")
 # The child is over in this transaction: the parent has one less to wait for, its money counts as the parent's, and what
 # it did not spend of its promise is free again, but for what it has itself promised to children that live on.
 CHILD_OVER = named(
@@ -373,15 +373,4 @@ where id = %(turn)s and status = 'parked' and parked_on = %(reason)s and not cas
 returning id, class
 """,
     "turns_pkey|turns_to_wake",
-)
-# Children whose parent is over: nobody will read them. A running one learns it by its process's question.
-LEFT_CHILDREN = named(
-    "left_children",
-    """
-select c.id, c.session, c.parent from turns c join turns p on p.id = c.parent
-where c.parent is not null and c.status in ('queued', 'parked') and not c.background
-  and (p.status in ('done', 'failed', 'cancelled') or p.cancel_requested_at is not null)
-order by c.parent limit %(limit)s
-""",
-    "turns_live_children",
 )
