@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
-import httpx
 import psycopg
 from psycopg.rows import dict_row
 
+from deploy.drill.provider import Rehearsal
 from shared import doorbell, logs, stream
 from shared.life import Life
 from shared.request import blocks
@@ -46,33 +46,6 @@ def until(true: Callable[[], T], seconds: float = 10.0, what: str = "the conditi
             return found
         time.sleep(0.01)
     raise AssertionError(f"{what} did not come true within {seconds} s")
-
-
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """A running rehearsal provider."""
-
-    url: str
-    pid: int
-
-    def script(self, replies: list[dict[str, Any]], **more: Any) -> None:
-        self._post("script", {"replies": replies, **more})
-
-    def reset(self) -> None:
-        self._post("reset", {})
-
-    def ledger(self, session: UUID | str | None = None) -> list[dict[str, Any]]:
-        params = {"session": str(session)} if session else {}
-        found: dict[str, Any] = (
-            httpx.get(f"{self.url}/rehearsal/ledger", params=params, timeout=10).raise_for_status().json()
-        )
-        return found["calls"]
-
-    def post(self, path: str, body: dict[str, Any]) -> Any:
-        return self._post(path, body)
-
-    def _post(self, path: str, body: dict[str, Any]) -> Any:
-        return httpx.post(f"{self.url}/rehearsal/{path}", json=body, timeout=10).raise_for_status().json()
 
 
 @contextlib.contextmanager

@@ -186,6 +186,8 @@ def _finish(connection: Connection, ports: Ports, held: Held, ending: Ending) ->
             run(connection, waiting.VOID_QUESTIONS, values)
         if held.claim.parent is not None:
             held.woken = children.over(connection, held.claim.turn, held.claim.parent)
+            if held.woken.turn_class is not None:
+                ports.pauses.at(Point.WAKING)
         return True
     fence.confirm(connection, held)
     return False
