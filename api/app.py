@@ -22,6 +22,7 @@ from api.routes import (
     health,
     jobs,
     ledger,
+    people,
     sessions,
     stops,
     transcripts,
@@ -36,7 +37,7 @@ from shared.settings import Settings
 VERSION = "1"
 ROUTERS = (
     sessions.router, turns.router, events.router, transcripts.router, approvals.router, jobs.router, ledger.router,
-    stops.router, health.router,
+    people.router, stops.router, health.router,
 )  # fmt: skip
 
 

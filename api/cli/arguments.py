@@ -19,6 +19,7 @@ def parser() -> argparse.ArgumentParser:
     _turns(commands)
     _reading(commands)
     _jobs(commands)
+    _people(commands)
     _stops(commands)
     return top
 
@@ -107,6 +108,34 @@ def _reading(commands: _Group) -> None:
     replay.add_argument("--json", action="store_true", help="with --calls: as JSON (a request is JSON anyway)")
 
     _add(commands, "doctor", "check every part and name the mend of what fails")
+
+
+def _people(commands: _Group) -> None:
+    people = _add(commands, "people", "list and change who may sign in")
+    actions = people.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    roles = ("viewer", "member", "approver", "admin")
+    add = _add(actions, "add", "add a person")
+    add.add_argument("name", metavar="NAME")
+    add.add_argument("--role", choices=roles, default="member", help="what they may do (%(default)s)")
+    add.add_argument("--service", action="store_true", help="it is a program that acts by itself")
+    for name, help_ in (
+        ("role", "give a person another role"),
+        ("disable", "take a person's access away"),
+        ("enable", "give a person's access back"),
+    ):
+        action = _add(actions, name, help_)
+        action.add_argument("person", metavar="PERSON", help="id or name")
+        if name == "role":
+            action.add_argument("role", choices=roles)
+        else:
+            action.set_defaults(role=None)
+    tokens = _add(commands, "tokens", "list, make and revoke tokens")
+    actions = tokens.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    add = _add(actions, "add", "make a token for a person; it is shown once")
+    add.add_argument("person", metavar="PERSON", help="id or name")
+    add.add_argument("--label", metavar="TEXT", help="where it is used")
+    revoke = _add(actions, "revoke", "revoke a token at once")
+    revoke.add_argument("token", metavar="TOKEN", help="its id, as `nightshift tokens` lists it")
 
 
 def _jobs(commands: _Group) -> None:
