@@ -258,6 +258,7 @@ def _keep(ports: Ports, held: Held, planned: Planned, outcome: Outcome, text: st
     """Record a call that was cut. Whether its text stands."""
     if recording.record(ports, held, planned, outcome).cancel_requested:
         held.interrupt(Interrupt.CANCEL)
+    ports.pauses.at(Point.RECORDED)
     if outcome.step_done:
         emit(
             ports, held, EventKind.STEP_FINISHED, step=planned.step, text=text, cut=True,
