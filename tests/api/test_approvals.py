@@ -220,3 +220,29 @@ def test_approve_deny_and_cancel_at_the_same_instant_have_one_winner(
         worker.look()
         assert anna.get(f"/v1/turns/{turn}").json()["status"] == "cancelled"
         assert len(api.rows("select 1 from audit where subject = %s", approval)) == len(decided)
+
+
+def test_children_that_each_ask_are_seen_from_their_parent_and_decided_one_by_one(
+    worker: Ground, provider: Rehearsal, anna: Person, owen: Person
+) -> None:
+    session = anna.session(audience="team")
+    tasks = [{"goal": f"write {n}: script:child"} for n in range(3)]
+    hand_on = {"text": "go", "tools": [{"name": "delegate_task", "input": {"tasks": tasks}}]}
+    provider.script([hand_on, {"text": "all in"}], session=session)
+    provider.script([{"text": "I will", "tools": [WRITE]}, {"text": "written"}], name="child", repeat=True)
+    turn = anna.turn(session)
+    worker.look()
+    parent = anna.get(f"/v1/turns/{turn}").json()
+    assert parent["parked_on"] == "children"
+    wanted = parent["waiting"]["approvals"]
+    assert len({one["turn_id"] for one in wanted}) == len(wanted) == 3
+    assert {one["id"] for one in wanted} <= {
+        one["id"] for one in owen.get("/v1/approvals", status="pending").json()["items"]
+    }
+    for at, one in enumerate(wanted):
+        assert _decide(owen, one["id"], "deny" if at else "approve").status_code == 200
+    worker.look()
+    parent = anna.get(f"/v1/turns/{turn}").json()
+    assert (parent["status"], parent["answer"]) == ("done", "all in")
+    children = [anna.get(f"/v1/turns/{one['turn_id']}").json()["status"] for one in wanted]
+    assert children == ["done"] * 3
