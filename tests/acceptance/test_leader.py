@@ -1,5 +1,5 @@
-"""Leader first: children that share a cold prefix cost one write of it and reads by all the others; and whatever befalls
-the leader, the rest go on at once."""
+"""Leader first: children that share a cold prefix cost one write of it and reads by all the others; and whatever
+befalls the leader, the rest go on at once."""
 
 from __future__ import annotations
 

@@ -105,7 +105,11 @@ CLAIM_PICK_DEEP = named(
     "claim_pick_deep", _EVERY + _CLOSED + _CANDIDATES + _OF_CLASSES + _MAY_RUN + " limit 8" + _BEST, *_USES
 )
 PICK_QUESTION = named(
-    "pick_question", _QUESTIONS + _CLOSED + _CANDIDATES + _OF_QUESTIONS + _MAY_RUN + " limit 8" + _BEST,
+    "pick_question", _QUESTIONS + _CLOSED + _CANDIDATES + _OF_QUESTIONS + _MAY_RUN + " limit 1" + _BEST,
+    "turns_questions", "turns_one_holder",
+)  # fmt: skip
+PICK_QUESTION_DEEP = named(
+    "pick_question_deep", _QUESTIONS + _CLOSED + _CANDIDATES + _OF_QUESTIONS + _MAY_RUN + " limit 8" + _BEST,
     "turns_questions", "turns_one_holder",
 )  # fmt: skip
 
@@ -130,7 +134,7 @@ NO_LIMITS: Limits = {
 def pick(connection: Connection, classes: Sequence[TurnClass], limits: Limits) -> DictRow | None:
     """The turn to claim next, its session's row locked; None where nothing may run. Under the claim lock."""
     if list(classes) == [TurnClass.INTERACTIVE]:
-        return one(connection, PICK_QUESTION, limits)
+        return one(connection, PICK_QUESTION, limits) or one(connection, PICK_QUESTION_DEEP, limits)
     values = {"classes": list(classes), **limits}
     return one(connection, CLAIM_PICK, values) or one(connection, CLAIM_PICK_DEEP, values)
 
