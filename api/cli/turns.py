@@ -98,7 +98,10 @@ def conclude(row: dict[str, Any], *, tell: bool = True) -> Exit:
     outcome = exits.of_turn(row)
     status = str(row.get("status"))
     if tell and status == "done":
-        screen.note(f"{screen.money(row.get('cost_usd'))} · {screen.tokens(row.get('tokens'))} · turn {row['id']}")
+        children = row.get("children_cost_usd")
+        of_children = f" and {screen.money(children)} of its children" if children else ""
+        cost = f"{screen.money(row.get('cost_usd'))}{of_children}"
+        screen.note(f"{cost} · {screen.tokens(row.get('tokens'))} · turn {row['id']}")
     elif tell and status == "parked":
         for line in waiting.told(row):
             screen.note(line)

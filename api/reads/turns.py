@@ -17,8 +17,9 @@ from shared.values import TurnStatus
 
 _COLUMNS: LiteralString = """
 select t.id, t.seq, t.session, t.status, t.class, p.name as requested_by, t.parked_on, t.parked_at, t.wake_at, t.answer,
-  t.error_code, t.error_text, t.steps, t.refunds, t.max_steps, t.spent_usd, t.cost_unknown, t.cap_usd, t.attempts,
-  t.takeovers, t.cancel_requested_at, t.created_at, t.queued_at, t.started_at, t.finished_at, t.deadline_at, t.fence,
+  t.error_code, t.error_text, t.steps, t.refunds, t.max_steps, t.spent_usd, t.cost_unknown,
+  t.children_usd, t.children_unknown, t.parent, t.cap_usd, t.attempts, t.takeovers,
+  t.cancel_requested_at, t.created_at, t.queued_at, t.started_at, t.finished_at, t.deadline_at, t.fence,
   c.input, c.output, c.cache_read, c.cache_write,
   t.status = 'queued' and exists (
     select 1 from turns e where e.session = t.session
@@ -83,6 +84,8 @@ def shown(row: DictRow) -> Turn:
         steps_refunded=row["refunds"],
         max_steps=row["max_steps"],
         cost_usd=bill(row["spent_usd"], row["cost_unknown"]),
+        children_cost_usd=bill(row["children_usd"], row["children_unknown"]),
+        parent_id=row["parent"],
         cap_usd=dollars(row["cap_usd"]),
         tokens=Tokens(
             input=row["input"], output=row["output"], cache_read=row["cache_read"], cache_write=row["cache_write"]

@@ -87,6 +87,9 @@ class Turn(Shown):
     steps_refunded: int
     max_steps: int
     cost_usd: float | None
+    children_cost_usd: float | None
+    """Of its children that are over, theirs included; it counts in the turn's cap beside `cost_usd`."""
+    parent_id: UUID | None
     cap_usd: float | None
     tokens: Tokens
     attempts: int
@@ -145,9 +148,32 @@ class Session(Shown):
     created_at: datetime
 
 
+class Child(Shown):
+    """A turn that works for another: `parent_id`, `step` and `ordinal` name the call that made it, `number` its place
+    there. `cost_usd` is its own and its children's."""
+
+    turn_id: UUID
+    session_id: UUID
+    parent_id: UUID
+    step: int
+    ordinal: int
+    number: int
+    title: str
+    status: str
+    background: bool
+    steps_used: int
+    cost_usd: float | None
+    created_at: datetime
+    finished_at: datetime | None
+
+
 class Page(Shown):
     items: list[Any]
     next: str | None = None
+
+
+class ChildPage(Page):
+    items: list[Child]
 
 
 class SessionPage(Page):

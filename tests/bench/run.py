@@ -27,10 +27,11 @@ BENCHES: Mapping[str, Callable[[House], list[Figure]]] = {
     "waiting": waiting.measure,
     "viewers": viewers.measure,
     "parked": parked.measure,
+    "tree": tree.measure,
     "claims": claims.measure,
-    "floor": floor.measure,
     "flood": flood.measure,
     "leader": leader.measure,
+    "floor": floor.measure,
 }
 
 

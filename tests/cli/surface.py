@@ -65,6 +65,7 @@ class Surface:
         self.asked: list[Asked] = []
         self.sessions: dict[str, Row] = {}
         self.messages: dict[str, list[Row]] = {}
+        self.children: dict[str, list[Row]] = {}
         self.turns: dict[str, Turn] = {}
         self.lists: dict[str, list[Row]] = {"jobs": [], "approvals": [], "ledger": []}
         self.total: Row = {}
@@ -121,6 +122,8 @@ class Surface:
                 return 200, self.page(list(self.sessions.values()), asked)
             case ("GET", "sessions", id_) if id_ in self.sessions:
                 return 200, self.sessions[id_]
+            case ("GET", "sessions", id_, "children"):
+                return 200, self.page(self.children.get(id_, []), asked)
             case ("GET", "sessions", id_, "messages"):
                 return 200, self.page(self.messages.get(id_, []), asked)
             case ("POST", "sessions", id_, "turns"):
