@@ -123,6 +123,7 @@ where i.session = %(session)s and i.folded_into is null and (i.kind <> 'input' o
 order by i.id limit %(limit)s
 """,
     "inbox_waiting|inbox_unread",
+    "turns_of_session",
 )
 
 PEEK = named("peek", "select class, status, parked_on, started_at from turns where id = %(turn)s", "turns_pkey")
