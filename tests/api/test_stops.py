@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
+from api.cli.main import main
 from tests.api.hand import Hand
 from tests.api.serving import Api, Person
 from tests.ground import until
@@ -112,3 +115,24 @@ def test_metrics_tell_what_is_stopped_and_how_long_turns_waited(
     waited = next(x for x in text.splitlines() if x.startswith('nightshift_waited_turns{class="interactive"}'))
     assert float(waited.split()[-1]) >= 1
     assert 'nightshift_waited_seconds{class="interactive",quantile="0.95"}' in text
+
+
+def test_the_command_line_stops_lists_and_resumes(
+    api: Api, admin: Person, anna: Person, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv("NIGHTSHIFT_URL", api.url)
+    monkeypatch.setenv("NIGHTSHIFT_TOKEN", admin.token)
+    monkeypatch.setenv("NIGHTSHIFT_HOME", str(tmp_path))
+    assert main(["stop", "person", anna.name, "--note", "too dear", "--json"]) == 0
+    stop = json.loads(capsys.readouterr().out)
+    assert (stop["subject"], stop["name"], stop["note"]) == (str(anna.id), anna.name, "too dear")
+    assert main(["stops", "--json"]) == 0
+    assert [row["id"] for row in json.loads(capsys.readouterr().out)] == [stop["id"]]
+    assert main(["resume", stop["id"]]) == 0
+    assert anna.name in capsys.readouterr().out
+    assert main(["stops"]) == 0
+    assert "nothing is stopped" in capsys.readouterr().out
+    assert main(["stop", "person", "nobody of that name"]) == 1
+    monkeypatch.setenv("NIGHTSHIFT_TOKEN", anna.token)
+    assert main(["stop", "fleet"]) == 1

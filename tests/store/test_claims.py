@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import psycopg
@@ -26,7 +26,7 @@ def claim(
     classes: Sequence[TurnClass] = EVERY,
     more: Mapping[str, int] | None = None,
 ) -> dict[str, Any] | None:
-    limits: admission.Limits = {**admission.NO_LIMITS, "principal_limit": limit, **(more or {})}  # pyright: ignore[reportAssignmentType]
+    limits = cast("admission.Limits", {**admission.NO_LIMITS, "principal_limit": limit, **(more or {})})
     with connection.transaction():
         one(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
         picked = admission.pick(connection, classes, limits)
