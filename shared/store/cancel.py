@@ -7,6 +7,7 @@ learns it by its process's question, and one that nobody holds is found by the s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -23,9 +24,7 @@ from shared.store.waits import Woken
 from shared.values import TERMINAL, Repeat, RunStatus, TurnStatus
 
 NEVER_RAN = "cancelled: the turn was stopped before this was decided"
-MAY_HAVE_RUN = (
-    "outcome unknown: the worker was lost while this ran, and the turn was cancelled; check before repeating it"
-)
+MAY_HAVE_RUN = "outcome unknown: the worker was lost while this ran, and the turn is over; check before repeating it"
 MOST_BELOW = 200
 """Of a tree in one go; the sweep ends what is left of a larger one."""
 
@@ -92,11 +91,7 @@ def _cancel_begun(connection: Connection, turn: UUID, found: DictRow, principal:
     if row is None or row["status"] not in (TurnStatus.PARKED, TurnStatus.QUEUED):
         return False
     open_runs = every(connection, holder.OPEN_RUNS, {"turn": turn, "step": row["step"]})
-    params = {
-        "turn": turn, "session": found["session"], "principal": principal,
-        "m_step": array(r["step"] for r in open_runs), "m_ordinal": array(r["ordinal"] for r in open_runs),
-        "m_content": array(_content(r) for r in open_runs),
-    }  # fmt: skip
+    params = {"turn": turn, "session": found["session"], "principal": principal, **answers(open_runs)}
     if one(connection, inbox.CANCEL_PARKED, params) is None:
         return False
     run(connection, waiting.VOID_APPROVALS, {"turn": turn})
@@ -104,8 +99,16 @@ def _cancel_begun(connection: Connection, turn: UUID, found: DictRow, principal:
     return True
 
 
+def answers(open_runs: Sequence[DictRow]) -> dict[str, object]:
+    """The results of the open calls of a turn that is over with this, as the parameters of the statement that tells."""
+    return {
+        "m_step": array(row["step"] for row in open_runs), "m_ordinal": array(row["ordinal"] for row in open_runs),
+        "m_content": array(_content(row) for row in open_runs),
+    }  # fmt: skip
+
+
 def _content(row: DictRow) -> str:
-    """The result of one open call: its own, where it had run before the turn slept."""
+    """The result of one open call: its own, where it had run by then."""
     if row["status"] in ("done", "failed", "unknown", "denied"):
         return blocks.join([blocks.tool_result(row["call_id"], row["result"] or "", row["is_error"])])
     if row["status"] == RunStatus.STARTED and row["repeat"] in (Repeat.ONCE, Repeat.CHECKABLE):

@@ -137,6 +137,19 @@ select s.fence, (select count(*) from c) as lost_calls, (select count(*) from r)
     "calls_one_reserved_a_turn",
 )
 
+# Of a turn that is over with this: each open call gets its result, so that the transcript ends in what the provider
+# accepts. After `take_away`, under the fence that it raised.
+ANSWER_LEFT = named(
+    "answer_left",
+    """
+insert into messages (session, turn, step, ordinal, author, role, content, fence)
+select %(session)s, %(turn)s, x.step, x.ordinal, 'tool', 'user', x.content, %(fence)s
+from unnest(%(m_step)s::int[], %(m_ordinal)s::int[], %(m_content)s::text[])
+  with ordinality as x(step, ordinal, content, n)
+order by x.n
+""",
+)
+
 # --- from parked -----------------------------------------------------------------------------------------------------
 
 DUE_TO_WAKE = named(
