@@ -10,12 +10,10 @@ from deploy.drill import blows, load
 from deploy.drill.figures import Figures, account
 from deploy.drill.rig import Rig, slack, until
 
-WORKERS = 2
-
 
 def struck(rig: Rig, figures: Figures, *, how: str) -> None:
     """The leader is struck before its call; what it led goes on, and its parent hears of all."""
-    rig.workers_ready(WORKERS)
+    rig.workers_ready(2, of_more=True)
     recorded = rig.arm("recorded")
     turns = load.delegating(rig)
     recorded.arrived()

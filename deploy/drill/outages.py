@@ -12,12 +12,12 @@ from functools import partial
 
 from deploy.drill import blows, load
 from deploy.drill.figures import Figures, account
+from deploy.drill.killing import WORKERS
 from deploy.drill.load import Load
 from deploy.drill.rig import Rig, slack, until
 from deploy.drill.swallow import Loss, Proxy, swallowing
 from deploy.drill.up import PROXY_FILE
 
-WORKERS = 2
 POST_OUTAGE_S, LONG_OUTAGE_S = 5.0, 60.0
 STOPPED_WITHIN_S = 30.0
 _UNDER_WAY = 6
@@ -25,7 +25,7 @@ _UNDER_WAY = 6
 
 def terminated(rig: Rig, figures: Figures) -> None:
     """SIGTERM: it finishes its steps, hands its turns back and ends; nothing is unknown and no call is made again."""
-    workers = rig.workers_ready(WORKERS)
+    workers = rig.workers_ready(2, of_more=True)
     turns = load.effects(rig, _UNDER_WAY)
     pid = workers[0]["pid"]
     _begun(rig, turns)
@@ -41,7 +41,7 @@ def terminated(rig: Rig, figures: Figures) -> None:
 
 def struck(rig: Rig, figures: Figures, *, blow: Callable[[Rig], object]) -> None:
     """Something around the workers is struck while turns are under way."""
-    rig.workers_ready(WORKERS)
+    rig.workers_ready(2, of_more=True)
     turns = load.effects(rig, _UNDER_WAY - 2) + load.asked(rig) + load.delegating(rig)
     _begun(rig, turns)
     blow(rig)
@@ -51,7 +51,7 @@ def struck(rig: Rig, figures: Figures, *, blow: Callable[[Rig], object]) -> None
 
 def unreachable(rig: Rig, figures: Figures, *, seconds: float) -> None:
     """The broker answers nobody: turns that are under way go on, and one that is posted meanwhile is started."""
-    rig.workers_ready(WORKERS)
+    rig.workers_ready(2, of_more=True)
     turns = load.effects(rig, 2) + load.asked(rig) + load.delegating(rig)
     _begun(rig, turns)
     rig.freeze("valkey")
@@ -127,10 +127,11 @@ class Swallowing:
 
 
 def _restart_workers(rig: Rig) -> None:
-    for worker in rig.workers_ready(WORKERS):
-        rig.kill(worker["pid"], signal.SIGTERM)
-        until(lambda pid=worker["pid"]: blows.gone(pid), STOPPED_WITHIN_S * slack(), "a worker's end")
-        rig.workers_ready(WORKERS)
+    pids = [worker["pid"] for worker in rig.workers_ready(WORKERS)]
+    for pid in pids:
+        rig.kill(pid, signal.SIGTERM)
+    until(lambda: all(blows.gone(pid) for pid in pids), STOPPED_WITHIN_S * slack(), "the end of all workers")
+    rig.workers_ready(WORKERS)
 
 
 def _signal(role: str, number: signal.Signals, rig: Rig) -> None:

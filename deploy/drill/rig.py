@@ -247,15 +247,16 @@ class Rig:
         found = self.rows("select w.* from turns t join workers w on w.boot_id = t.holder where t.id = %s", turn)
         return found[0] if found else None
 
-    def workers_ready(self, count: int, seconds: float = 30.0) -> list[Row]:
-        """The rows of `count` living workers, each of a process that runs."""
+    def workers_ready(self, count: int, seconds: float = 30.0, *, of_more: bool = False) -> list[Row]:
+        """The rows of `count` living workers, each of a process that runs; `of_more`: others may be on their way."""
 
         def ready() -> list[Row] | None:
             running = set(self.pids("worker"))
             rows = self.rows("select * from workers where kind = 'worker' and stopped_at is null and not draining")
             alive = [row for row in rows if row["pid"] in running]
             heard = [row for row in alive if f"ready {row['boot_id']}" in self._worker_logs()]
-            return heard if len(heard) == len(running) == count else None
+            enough = len(heard) >= count if of_more else len(heard) == len(running) == count
+            return heard if enough else None
 
         return until(ready, seconds * slack(), f"{count} workers")
 

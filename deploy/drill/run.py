@@ -31,7 +31,11 @@ def main(argv: list[str]) -> int:
     figures = {point: Figures(point) for point in chosen}
     say(f"drill of {len(chosen)} points, {asked.runs} runs each; a lease is {asked.lease:g} s")
     began = time.monotonic()
-    _drill(figures, asked.runs, asked.lease)
+    try:
+        _drill(figures, asked.runs, asked.lease)
+    except KeyboardInterrupt:
+        say("interrupted; the stack is stopped")
+        return 130
     if asked.json:
         sys.stdout.write(json.dumps([one.as_json() for one in figures.values()], indent=2) + "\n")
     else:
