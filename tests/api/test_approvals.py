@@ -6,6 +6,7 @@ import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -78,7 +79,7 @@ def test_an_approver_allows_a_call_and_it_runs_once(
     assert anna.get(f"/v1/turns/{turn}").json()["status"] == "queued"
     worker.look()
     assert anna.get(f"/v1/turns/{turn}").json()["answer"] == "over"
-    (told,) = [event for event in worker.events(turn) if event.kind.value == "approval.decided"]
+    (told,) = [event for event in worker.events(UUID(turn)) if event.kind.value == "approval.decided"]
     assert (told.data["approval"], told.data["decision"], told.data["decided_by"]) == (approval, "approved", owen.name)
     (audited,) = api.rows("select principal, action, detail from audit where subject = %s", approval)
     assert (audited["principal"], audited["action"]) == (owen.id, "approval.approved")
