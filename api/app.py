@@ -17,12 +17,15 @@ from api.hints import Hints
 from api.ringer import Ringer
 from api.routes import (
     approvals,
+    children,
     clock,
     events,
     health,
     jobs,
     ledger,
+    people,
     sessions,
+    stops,
     transcripts,
     turns,
 )
@@ -34,8 +37,8 @@ from shared.settings import Settings
 
 VERSION = "1"
 ROUTERS = (
-    sessions.router, turns.router, events.router, transcripts.router, approvals.router, jobs.router, ledger.router,
-    health.router,
+    sessions.router, turns.router, events.router, transcripts.router, children.router, approvals.router, jobs.router,
+    ledger.router, people.router, stops.router, health.router,
 )  # fmt: skip
 
 

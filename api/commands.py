@@ -114,4 +114,5 @@ def _apply(connection: Connection, effect: Callable[[Connection], Answer], *, ke
     except NightshiftError as error:
         if error.status >= 500:
             raise
-        return Answer(error.status, problems.body(error.status, error.code, error.message))
+        text = problems.body(error.status, error.code, error.message, more=problems.more(error))
+        return Answer(error.status, text)

@@ -45,12 +45,37 @@ def _of_database(figures: Figures) -> Iterable[Metric]:
         oldest.add_metric([turn_class], row["oldest_s"] if row else 0.0)
     yield depth
     yield oldest
+    yield from _of_waits(figures)
     turns = GaugeMetricFamily("nightshift_turns", "Turns by status", labels=["status"])
     by_status = {row["status"]: row["n"] for row in figures.turns}
     for status in TurnStatus:
         turns.add_metric([status], by_status.get(status, 0))
     yield turns
     yield from _of_calls(figures)
+
+
+def _of_waits(figures: Figures) -> Iterable[Metric]:
+    """What people feel: how long turns waited for their first claim; and what an admin has stopped."""
+    waited = GaugeMetricFamily(
+        "nightshift_waited_seconds",
+        "Wait for the first claim, of turns that run or ended in the last five minutes",
+        labels=["class", "quantile"],
+    )
+    counted = GaugeMetricFamily("nightshift_waited_turns", "How many turns that is", labels=["class"])
+    found = {row["class"]: row for row in figures.waited}
+    for turn_class in TurnClass:
+        row = found.get(turn_class)
+        counted.add_metric([turn_class], row["n"] if row else 0)
+        for quantile, name in (("0.5", "p50"), ("0.95", "p95"), ("1", "longest")):
+            if row:
+                waited.add_metric([turn_class, quantile], row[name])
+    yield waited
+    yield counted
+    stops = GaugeMetricFamily("nightshift_stops", "Stops that stand", labels=["scope"])
+    by_scope = {row["scope"]: row["n"] for row in figures.stops}
+    for scope in ("fleet", "person", "job", "profile", "tool"):
+        stops.add_metric([scope], by_scope.get(scope, 0))
+    yield stops
 
 
 def _of_calls(figures: Figures) -> Iterable[Metric]:

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from shared.errors import NightshiftError, Refused, StoreUnavailable
 from shared.request import canonical
+from shared.store.cancel import TurnOver
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
@@ -47,14 +48,25 @@ def invalid(field: str, fault: str, *, code: str = "input_invalid", status: int 
     return Refused(f"{field}: {fault}", code=code, status=status)
 
 
-def body(status: int, code: str, detail: str, errors: Sequence[Mapping[str, str]] = ()) -> str:
+def body(
+    status: int,
+    code: str,
+    detail: str,
+    errors: Sequence[Mapping[str, str]] = (),
+    more: Mapping[str, object] | None = None,
+) -> str:
     """The problem's JSON text."""
     found: dict[str, Any] = {
         "type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "code": code, "detail": detail,
     }  # fmt: skip
     if errors:
         found["errors"] = list(errors)
-    return canonical.dump(found)
+    return canonical.dump({**found, **(more or {})})
+
+
+def more(error: NightshiftError) -> Mapping[str, object] | None:
+    """What an error tells beside its sentence: who comes too late to stop a turn gets what it ended with."""
+    return {"turn_status": error.ended, "answer": error.answer} if isinstance(error, TurnOver) else None
 
 
 def problem(
@@ -64,6 +76,7 @@ def problem(
     *,
     errors: Sequence[Mapping[str, str]] = (),
     headers: Mapping[str, str] | None = None,
+    more: Mapping[str, object] | None = None,
 ) -> Response:
     """The answer that says what went wrong."""
     extra = dict(headers or {})
@@ -73,7 +86,7 @@ def problem(
         extra.setdefault("connection", "close")  # what may still come of the body belongs to no request
     if status == 401:
         extra.setdefault("www-authenticate", "Bearer")
-    return Response(body(status, code, detail, errors), status, extra, MEDIA_TYPE)
+    return Response(body(status, code, detail, errors, more), status, extra, MEDIA_TYPE)
 
 
 def install(app: FastAPI) -> None:
@@ -84,7 +97,7 @@ def install(app: FastAPI) -> None:
         if error.status >= 500 and not isinstance(error, StoreUnavailable):
             log.error("api.failed", code=error.code, error=error.message)
         errors = error.errors if isinstance(error, InputInvalid) else ()
-        return problem(error.status, error.code, error.message, errors=errors)
+        return problem(error.status, error.code, error.message, errors=errors, more=more(error))
 
     async def wrong_query(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import redis.asyncio as aioredis
@@ -21,6 +21,20 @@ QUEUED = """
 select class, count(*) as n, coalesce(extract(epoch from clock_now() - min(queued_at)), 0)::float8 as oldest_s
 from turns where status = 'queued' group by class
 """
+# How long turns waited for their first claim: those that ended in the last five minutes, and those that run.
+WAITED = """
+select w.class, count(*) as n, percentile_cont(0.5) within group (order by w.s) as p50,
+  percentile_cont(0.95) within group (order by w.s) as p95, max(w.s) as longest
+from (
+  (select class, extract(epoch from started_at - created_at)::float8 as s from turns
+   where finished_at > clock_now() - interval '5 minutes' and started_at is not null
+   order by finished_at desc limit 5000)
+  union all
+  (select class, extract(epoch from started_at - created_at)::float8 from turns
+   where status = 'running' and started_at is not null limit 5000)
+) w group by w.class
+"""
+STOPS = "select scope, count(*) as n from stops where lifted_at is null group by scope"
 TURNS = "select status, count(*) as n from turns group by status"
 CALLS = """
 select status, purpose, count(*) as n, coalesce(sum(cost_usd), 0)::float8 as known_usd,
@@ -56,6 +70,8 @@ class Figures:
     turns: list[dict[str, Any]]
     calls: list[dict[str, Any]]
     workers: int
+    waited: list[dict[str, Any]]
+    stops: list[dict[str, Any]]
 
 
 class Vitals:
@@ -64,7 +80,7 @@ class Vitals:
         self._redis = aioredis.from_url(
             redis_url, max_connections=4, socket_timeout=WAIT_S, socket_connect_timeout=WAIT_S
         )
-        self._figures = Figures(up=False, queued=[], turns=[], calls=[], workers=0)
+        self._figures = Figures(up=False, queued=[], turns=[], calls=[], workers=0, waited=[], stops=[])
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
 
@@ -107,7 +123,8 @@ class Vitals:
                 turns=list(await ask(TURNS, wait_s=WAIT_S)),
                 calls=list(await ask(CALLS, wait_s=WAIT_S)),
                 workers=int((await ask(ALIVE, wait_s=WAIT_S))[0]["n"]),
+                waited=list(await ask(WAITED, wait_s=WAIT_S)),
+                stops=list(await ask(STOPS, wait_s=WAIT_S)),
             )
         except StoreUnavailable:
-            last = self._figures
-            return Figures(up=False, queued=last.queued, turns=last.turns, calls=last.calls, workers=last.workers)
+            return replace(self._figures, up=False)

@@ -57,6 +57,8 @@ def _process(name: str) -> Command | None:
             from deploy.commands.prepare import main as command
         case "up":
             from deploy.local.up import main as command
+        case "drill":
+            from deploy.drill import main as command
         case _:
             return None
     return command

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
-from scheduler import takeover, upkeep
+from scheduler import parks, stopping, takeover, upkeep
 from scheduler.ringing import ring_waiting
 from scheduler.room import Room
 from scheduler.wake import Waker
@@ -14,6 +14,7 @@ from shared.errors import StoreUnavailable
 from shared.life import boottime
 
 SLOW_S = 30.0
+PARKS_S = 5.0
 IDLE_S = 2.0
 log = structlog.get_logger("scheduler")
 
@@ -24,18 +25,23 @@ class Sweep:
     def __init__(self, room: Room) -> None:
         self._room = room
         self._waker = Waker(room)
-        self._slow_at = self._idle_at = 0.0
+        self._slow_at = self._idle_at = self._parks_at = 0.0
 
     def run(self) -> None:
         """One pass. A part that fails is logged and costs the others nothing; raises StoreUnavailable."""
         parts: list[Callable[[], object]] = [
             lambda: takeover.take_orphans(self._room),
             self._waker.run,
+            lambda: parks.end_left(self._room),
+            lambda: stopping.cancel_stopped(self._room),
             lambda: ring_waiting(self._room),
         ]
         if boottime() >= self._idle_at:
             self._idle_at = boottime() + IDLE_S
             parts.append(lambda: upkeep.fold_idle(self._room))
+        if boottime() >= self._parks_at:
+            self._parks_at = boottime() + PARKS_S
+            parts.append(lambda: parks.rederive(self._room))
         if boottime() >= self._slow_at:
             self._slow_at = boottime() + SLOW_S
             parts += [lambda: upkeep.forget(self._room), lambda: upkeep.report(self._room)]

@@ -16,9 +16,10 @@ from psycopg.rows import DictRow
 from scheduler.liveness import Seen, Why
 from scheduler.room import Room
 from scheduler.rows import GONE, LOCKED, Did, Result, each
+from shared.store import cancel, children
 from shared.store.intake import fetch
 from shared.store.pool import Connection
-from shared.store.statements import Statement, every, liveness, one, turn_end
+from shared.store.statements import Statement, every, holder, liveness, one, run, turn_end, waiting
 from shared.values import EventKind, TurnClass, TurnStatus
 
 log = structlog.get_logger("scheduler")
@@ -71,26 +72,36 @@ def _take_away(
     row: DictRow,
 ) -> Result:
     """Session, turn, then the doubt once more: is the turn still held, and is its holder still dead?"""
-    holder = seen.get("holder") or row["holder"]
+    boot = seen.get("holder") or row["holder"]
+    parent = children.lock_parent(connection, row["id"])
     if one(connection, turn_end.LOCK_SESSION_SKIP, {"session": row["session"]}) is None:
         return LOCKED
-    held = one(connection, turn_end.HELD_STILL, {"turn": row["id"], "holder": holder})
-    if held is None or one(connection, dead, {**seen, "holder": holder}) is None:
+    held = one(connection, turn_end.HELD_STILL, {"turn": row["id"], "holder": boot})
+    if held is None or one(connection, dead, {**seen, "holder": boot}) is None:
         return GONE
     status, code, text = _outcome(held, room.settings.attempts)
     params = {"turn": row["id"], "session": row["session"], "status": status, "error_code": code, "error_text": text}
+    step = fetch(connection, "select step from turns where id = %s", (row["id"],)) or {"step": 0}
+    left = [] if status is TurnStatus.QUEUED else every(connection, holder.OPEN_RUNS, {"turn": row["id"], **step})
     taken = one(connection, turn_end.TAKE_AWAY, params)
     if taken is None:
         return GONE
-    step = fetch(connection, "select step from turns where id = %s", (row["id"],)) or {"step": 0}
+    if left:
+        run(connection, turn_end.ANSWER_LEFT, {**params, "fence": taken["fence"], **cancel.answers(left)})
+    if status is not TurnStatus.QUEUED:
+        run(connection, waiting.VOID_APPROVALS, params)
+        run(connection, waiting.VOID_QUESTIONS, params)
+    woken = children.over(connection, row["id"], parent) if parent and status is not TurnStatus.QUEUED else None
     turn_class = TurnClass(held["class"])
     ids: dict[str, Any] = {
-        "turn": str(row["id"]), "holder": str(holder), "to": status, "attempts": held["attempts"],
+        "turn": str(row["id"]), "holder": str(boot), "to": status, "attempts": held["attempts"],
         "lost_calls": taken["lost_calls"], "silent_s": silent_s,
     }  # fmt: skip
 
     def then() -> None:
         room.count("turn.taken_over", **ids)
+        if woken is not None and woken.turn_class is not None:
+            room.doorbell.ring(woken.turn_class)
         if status is TurnStatus.QUEUED:
             room.doorbell.ring(turn_class)
             return

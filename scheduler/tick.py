@@ -19,7 +19,7 @@ from psycopg.rows import DictRow
 from scheduler import job_prompt
 from scheduler.room import Room
 from scheduler.rows import GONE, Did, Result, each
-from shared import cron
+from shared import cron, shared_prefix
 from shared.errors import Refused
 from shared.ids import uuid7
 from shared.store.intake import NewSession, NewTurn, admit, create_session
@@ -158,6 +158,13 @@ def _start(room: Room, connection: Connection, tick: Tick) -> Result:
             max_steps=job["max_steps"] or settings.max_steps,
             cap_usd=job["cap_usd"],
             stable_prefix_len=prompt.stable_prefix_len,
+            job=job["id"],
+            shared_key=shared_prefix.of_job(
+                settings.provider_kind,
+                job["model"] or settings.model,
+                job["profile"],
+                attached=job["folder"] is not None,
+            ),
         ),
         on_busy=OnBusy.QUEUE,
         queue_bound=settings.queued_per_session,

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from shared import demands
 from shared.errors import SettingsError
 
 PREFIX = "NIGHTSHIFT_"
@@ -51,7 +52,21 @@ class Settings(BaseModel):
     slots: int = Field(default=8, ge=1, le=1024)
     classes: str = "interactive,child,job,chore"
     principal_limit: int = Field(default=64, ge=1)
+    """How many turns of one principal run at once; the next four the same of a job, of a profile, on one provider's
+    credential, and of the children of one parent. Unset is no limit."""
+    job_limit: int | None = Field(default=None, ge=1)
+    profile_limit: int | None = Field(default=None, ge=1)
+    provider_limit: int | None = Field(default=None, ge=1)
+    parent_limit: int | None = Field(default=None, ge=1)
     max_steps: int = Field(default=90, ge=1, le=1000)
+    approve_tools: str = ""
+    """Tools that a person must allow, each `tool`, `tool:role` or `tool:role:four_eyes`, with commas between."""
+    approval_limit_s: float = Field(default=86400, gt=0)
+    clarify_limit_s: float = Field(default=86400, gt=0)
+    children_limit_s: float = Field(default=86400, gt=0)
+    child_deadline_s: int = Field(default=3600, ge=1)
+    child_max_steps: int = Field(default=50, ge=1, le=1000)
+    spawn_depth: int = Field(default=1, ge=0, le=5)
     queued_per_session: int = Field(default=100, ge=1)
     interactive_deadline_s: int = Field(default=7200, ge=1)
     job_deadline_s: int = Field(default=14400, ge=1)
@@ -98,6 +113,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         key = str(first["loc"][0]) if first["loc"] else "settings"
         raise SettingsError(f"{PREFIX}{key.upper()}: {first['msg']} (got {_shown(key, values.get(key))})") from error
     _check_zone(settings.team_zone)
+    demands.parse(settings.approve_tools)
     return settings
 
 

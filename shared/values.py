@@ -130,6 +130,7 @@ class InboxKind(StrEnum):
     INPUT = "input"  # the first input of a turn
     STEER = "steer"
     DELIVERY = "delivery"
+    CHILD = "child"  # the report of a child in the background; its row names the child's turn
 
 
 class OnBusy(StrEnum):

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
-import httpx
 import psycopg
 from psycopg.rows import dict_row
 
+from deploy.drill.provider import Rehearsal
 from shared import doorbell, logs, stream
 from shared.life import Life
 from shared.request import blocks
@@ -49,41 +49,6 @@ def until(true: Callable[[], T | None], seconds: float = 10.0, what: str = "the 
     raise AssertionError(f"{what} did not come true within {seconds:g} s")
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """A running rehearsal provider."""
-
-    url: str
-    pid: int
-    token: str = field(repr=False)
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """What opens its control surface."""
-        return {"x-rehearsal-token": self.token}
-
-    def script(self, replies: list[dict[str, Any]], **more: Any) -> None:
-        self._post("script", {"replies": replies, **more})
-
-    def reset(self) -> None:
-        self._post("reset", {})
-
-    def ledger(self, session: UUID | str | None = None) -> list[dict[str, Any]]:
-        params = {"session": str(session)} if session else {}
-        found: dict[str, Any] = self.ask("GET", "ledger", params=params).raise_for_status().json()
-        return found["calls"]
-
-    def post(self, path: str, body: dict[str, Any]) -> Any:
-        return self._post(path, body)
-
-    def _post(self, path: str, body: dict[str, Any]) -> Any:
-        return self.ask("POST", path, json=body).raise_for_status().json()
-
-    def ask(self, method: str, path: str, *, timeout: float = 10, **more: Any) -> httpx.Response:
-        """One request to its control surface, whatever comes of it."""
-        return httpx.request(method, f"{self.url}/rehearsal/{path}", headers=self.headers, timeout=timeout, **more)
-
-
 @contextlib.contextmanager
 def rehearsing(cwd: Path | None = None) -> Generator[Rehearsal]:
     """The provider as a process of its own, on a free port."""
@@ -100,6 +65,20 @@ def rehearsing(cwd: Path | None = None) -> Generator[Rehearsal]:
     finally:
         process.terminate()
         process.wait(10)
+
+
+@dataclass(slots=True)
+class Once(Slots):
+    """A slot that is given once."""
+
+    given: bool = False
+
+    def take(self) -> tuple[TurnClass, ...]:
+        if self.given:
+            return ()
+        self.given = True
+        self.used += 1
+        return self.classes
 
 
 @dataclass(slots=True)
@@ -143,6 +122,10 @@ class Ground:
     def look(self, size: int = 8) -> int:
         """Answer the doorbell once, here."""
         return look(self.ports, self.turns, Slots(size, CLASSES))
+
+    def look_once(self, turn_class: TurnClass) -> int:
+        """Run one turn of that class, and leave the rest where it is."""
+        return look(self.ports, self.turns, Once(1, (turn_class,)))
 
     def rows(self, query: str, *params: Any) -> list[dict[str, Any]]:
         with psycopg.connect(self.settings.database_url, autocommit=True) as connection:

@@ -27,6 +27,11 @@ class Room:
     tokens: float
     runs: int = 0
 
+    @property
+    def for_children(self) -> float:
+        """What summaries of children may take together: half of what the window has left (issue "Delegation")."""
+        return self.tokens / SHARE / 2
+
     def refusal(self) -> str | None:
         """Why the next run is not to be run; None where it may. Counts it."""
         self.runs += 1

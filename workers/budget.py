@@ -6,7 +6,7 @@ Sources: economics.md "Caps are hard"; issue "the spine" item 5 (warnings at 70 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from typing import Literal
 
 Kind = Literal["steps", "money", "window"]
@@ -93,3 +93,18 @@ def reserve(worst: Decimal | None, model: str, caps: tuple[Cap, ...]) -> Fits | 
                 f"has ${left:.4f} left (${cap.spent:.4f} spent): raise cap_usd of the {cap.scope} to go on",
             )
     return Fits(worst)
+
+
+CHILDREN_SHARE = Decimal("0.5")
+"""Of what is left under each cap: the rest is for the parent, which has to read what they found and to answer."""
+_LEAST = Decimal("0.000001")
+
+
+def for_each_child(caps: tuple[Cap, ...], children: int) -> Decimal | None:
+    """The cap of each of so many children: an equal part of the parent's least remainder. None where nothing is
+    capped; zero where too little is left for anything."""
+    left = [cap.cap - cap.spent - cap.reserved for cap in caps if cap.cap is not None and cap.scope != "call"]
+    if not left:
+        return None
+    each = max(min(left), Decimal(0)) * CHILDREN_SHARE / children
+    return each.quantize(_LEAST, rounding=ROUND_DOWN)

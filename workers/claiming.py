@@ -9,12 +9,14 @@ from uuid import UUID
 from psycopg.rows import DictRow
 
 from shared.request.marked import Ttl
+from shared.settings import Settings
 from shared.store.pool import Connection
-from shared.store.statements import admission, one, run
-from shared.values import Purpose, TurnClass
+from shared.store.statements import admission, leading, one, run, trees
+from shared.values import Purpose, SessionKind, TurnClass
 from workers.held import Claim, Held, Money
 from workers.pause import Point
 from workers.ports import Ports
+from workers.waiting import toolset
 
 
 def claim_next(ports: Ports, classes: Sequence[TurnClass], name: UUID) -> Held | None:
@@ -31,13 +33,43 @@ def claim_next(ports: Ports, classes: Sequence[TurnClass], name: UUID) -> Held |
 def _claim(connection: Connection, ports: Ports, classes: Sequence[TurnClass], name: UUID) -> DictRow | None:
     with connection.transaction():
         run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
-        limits = {"classes": list(classes), "principal_limit": ports.settings.principal_limit}
-        picked = admission.pick(connection, limits)
+        picked = admission.pick(connection, classes, limits(ports.settings))
         if picked is None:
             return None
         ports.pauses.at(Point.CLAIMING)
         params = {"session": picked["session"], "turn": picked["id"], "holder": ports.life.boot_id, "claim": name}
-        return one(connection, admission.CLAIM, params)
+        row = one(connection, admission.CLAIM, params)
+        if row is not None and row["shared_key"] is not None and row["step"] == 0:
+            one(connection, leading.LEAD, {**params, "key": row["shared_key"], "model": row["model"]})
+    return row
+
+
+def question_may_run(ports: Ports) -> bool:
+    """Whether a question waits that could be claimed at this moment. A hint: nothing is claimed by it."""
+
+    def look(connection: Connection) -> bool:
+        if one(connection, admission.QUESTION_WAITS, {}) is None:
+            return False
+        return admission.pick(connection, (TurnClass.INTERACTIVE,), limits(ports.settings)) is not None
+
+    return ports.database.read(look)
+
+
+def limits(settings: Settings) -> admission.Limits:
+    """What holds among all that claim, however many do so at once."""
+    return {
+        "principal_limit": settings.principal_limit, "job_limit": settings.job_limit,
+        "profile_limit": settings.profile_limit, "provider_limit": settings.provider_limit,
+        "parent_limit": settings.parent_limit,
+    }  # fmt: skip
+
+
+def is_left(ports: Ports, held: Held) -> bool:
+    """Whether this is a child of something that is over: woken by the end of its own child while the tree is being
+    cancelled, it would spend a call or two before its process asks."""
+    if held.claim.parent is None:
+        return False
+    return ports.database.read(lambda c: one(c, trees.IS_LEFT, {"turn": held.claim.turn})) is not None
 
 
 def _held(ports: Ports, row: DictRow) -> Held:
@@ -53,6 +85,11 @@ def _held(ports: Ports, row: DictRow) -> Held:
         profile=row["profile"],
         provider=row["provider"],
         model=row["model"],
+        kind=SessionKind(row["kind"]),
+        depth=row["depth"],
+        tools=toolset.of_session(SessionKind(row["kind"]), row["tools"], ports.settings.spawn_depth),
+        parent=row["parent"],
+        shared_key=row["shared_key"],
         workspace=Path(row["workspace"]),
         folder=Path(row["folder"]) if row["folder"] else None,
         max_steps=row["max_steps"],
@@ -68,7 +105,15 @@ def _held(ports: Ports, row: DictRow) -> Held:
         step=row["step"],
         steps=row["steps"],
         refunds=row["refunds"],
-        money=Money(row["turn_spent"], row["turn_reserved"], row["session_spent"], row["session_reserved"]),
+        money=Money(
+            row["turn_spent"],
+            row["turn_reserved"],
+            row["session_spent"],
+            row["session_reserved"],
+            row["children_usd"],
+            row["children_promised_usd"],
+            row["others_children_usd"],
+        ),
         warned=dict(row["warned"]),
         prefix=row["prefix"],
         last_edit=row["last_edit"],
@@ -79,4 +124,5 @@ def _held(ports: Ports, row: DictRow) -> Held:
         failed_tries=row["failed_tries"],
         failed_purpose=Purpose(row["failed_purpose"]) if row["failed_purpose"] else None,
         last_tool=row["last_tool"],
+        stopped_tools=row["stopped_tools"] or {},
     )

@@ -11,9 +11,10 @@ from decimal import Decimal
 import structlog
 
 from shared.request import blocks, estimate
-from shared.values import CallStatus, EventKind
+from shared.values import CallStatus, EventKind, Refund
+from workers import leading
 from workers.emit import emit
-from workers.held import Held, Interrupt
+from workers.held import STEERED, Held, Interrupt
 from workers.pause import Point
 from workers.ports import Ports
 from workers.providers import failures, prices, replies, wire
@@ -56,7 +57,14 @@ class Cut:
     partial: Partial
 
 
-def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | Cut:
+@dataclass(frozen=True, slots=True)
+class Steered:
+    """Cut because a person said something that this call has not read. The turn goes on."""
+
+    partial: Partial
+
+
+def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | Cut | Steered:
     """Send the reserved call and read its stream. Raises nothing of the wire."""
     ports.pauses.at(Point.BEFORE_CALL)
     settings = ports.settings
@@ -70,7 +78,10 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
             timeouts=wire.Timeouts(first_byte_s=settings.first_byte_timeout_s, between_s=settings.read_timeout_s),
         )
     except CallCut as cut:
-        return Cut(held.interrupted() or Interrupt.CANCEL, cut.partial)
+        reason = held.interrupted()
+        if cut.reason == STEERED and reason in (None, Interrupt.DRAIN, Interrupt.YIELD):
+            return Steered(cut.partial)
+        return Cut(reason or Interrupt.CANCEL, cut.partial)
     except CallFailed as error:
         return Failed(failures.classify(error), error)
     finally:
@@ -88,6 +99,8 @@ class _Sink:
 
     def __call__(self, delta: replies.Delta) -> None:
         match delta:
+            case replies.Began():
+                leading.warmed(self._ports, self._held)
             case replies.TextDelta(text):
                 emit(self._ports, self._held, EventKind.TEXT_DELTA, text=text)
                 self._ports.pauses.at(Point.IN_STREAM)
@@ -100,7 +113,7 @@ class _Sink:
             case replies.ToolPreparing():
                 emit(self._ports, self._held, EventKind.TOOL_PREPARING, tool=delta.name)
             case _:
-                pass  # the first byte and token are in the reply
+                pass  # when the first token came is in the reply
 
 
 def content_of(reply: Reply) -> tuple[str | None, str | None]:
@@ -162,6 +175,18 @@ def settled(money: Outcome, reply: Reply, content: str | None, reasoning: str | 
     return replace(
         money, content=content, reasoning=reasoning, step_done=True, request_id=reply.request_id,
         stop_reason=reply.stop_reason, first_token_ms=reply.first_token_ms, runs=runs,
+    )  # fmt: skip
+
+
+def cut_short(held: Held, planned: Planned, partial: Partial, text: str, why: str, refund: Refund | None) -> Outcome:
+    """A call that we stopped, as it will be recorded: `text` is what of it stays, and makes a step where it is not
+    blank."""
+    spent, cost, source = assumed(held, planned, partial)
+    kept = bool(text.strip())
+    return Outcome(
+        CallStatus.CUT, spent, usage=partial.usage, cost=cost, assumed=True, unknown=cost is None, rate_source=source,
+        content=blocks.join([blocks.text(text)]) if kept else None, cut=kept, step_done=kept, error_code=f"cut_{why}",
+        refund=refund,
     )  # fmt: skip
 
 

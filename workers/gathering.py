@@ -14,6 +14,7 @@ from shared.values import InboxKind
 from workers.held import Held
 from workers.outgoing import Finished, Folded, NewMessage
 from workers.ports import Ports
+from workers.prompt import speaker
 
 FOLD_LIMIT = 100
 
@@ -59,12 +60,13 @@ def gather(held: Held, runs: Sequence[Finished], rows: Sequence[DictRow] | None)
     folds: list[Folded] = []
     steered: list[dict[str, Any]] = []
     for offset, row in enumerate(rows or ()):
-        at = ordinal + offset
+        at, author = ordinal + offset, row["kind"] if row["kind"] == InboxKind.CHILD else str(row["author"])
         messages.append(
             NewMessage(
-                held.step, at, str(row["author"]), "user", row["payload"], stable_prefix_len=row["stable_prefix_len"]
+                held.step, at, author, "user", row["payload"], stable_prefix_len=row["stable_prefix_len"],
+                sent=speaker.named(row["payload"], row["author_name"]) if row["named"] else None,
             )
-        )
+        )  # fmt: skip
         folds.append(Folded(row["id"], held.step, at))
         if row["kind"] == InboxKind.STEER:
             steered.append({"author": row["author_name"], "text": _text(row["payload"])})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -16,8 +17,12 @@ from uuid import UUID
 from shared.request.assembled import Request
 from shared.request.marked import Ttl
 from shared.request.projection import MessageRow
-from shared.values import Purpose, TurnClass
+from shared.store.waits import Woken
+from shared.values import Purpose, SessionKind, TurnClass
 from workers.providers.sockets import Cancel
+
+STEERED = "steered"
+"""Why a call was cut though its turn goes on: a person said something that this call could not have read."""
 
 
 class Interrupt(StrEnum):
@@ -27,6 +32,9 @@ class Interrupt(StrEnum):
     DEADLINE = "deadline"
     DRAIN = "drain"
     LOST = "lost"
+    YIELD = "yield"
+    """Hand the turn back between two steps: a question waits for the only slot, or an admin stopped the claims. The
+    weakest reason, which every other one replaces, and which cuts nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,11 @@ class Claim:
     profile: str
     provider: str
     model: str
+    kind: SessionKind
+    depth: int
+    tools: tuple[str, ...]
+    parent: UUID | None
+    shared_key: str | None
     workspace: Path
     folder: Path | None
     max_steps: int
@@ -57,12 +70,20 @@ class Claim:
 
 @dataclass(slots=True)
 class Money:
-    """Dollars as the rows have them: only this holder moves them while it holds the fence."""
+    """Dollars as the rows have them: only this holder makes them more while it holds the fence. A background child
+    that ends meanwhile gives back what it did not spend, so that here is never too little.
+
+    `promised` are the caps of this turn's children that live; `others_children` is what children of the session's
+    other turns have cost or may still cost.
+    """
 
     turn_spent: Decimal
     turn_reserved: Decimal
     session_spent: Decimal
     session_reserved: Decimal
+    children_spent: Decimal
+    promised: Decimal
+    others_children: Decimal
 
 
 @dataclass(slots=True)
@@ -91,7 +112,14 @@ class Held:
     """Committed rows that `request` does not hold yet, as the statements that wrote them gave them back."""
     calls_made: int = 0
     last_tool: str | None = None
+    stopped_tools: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Tools that an admin has stopped, with what a call of one is told. Replaced as a whole, from any thread."""
+    gives_way: bool = False
+    """It has the only slot of its worker, which a question may claim between two of its steps."""
+    told_warm: bool = False
     reasoning_dropped: bool = False
+    woken: Woken | None = None
+    """The parent that this turn's end woke, if it did: whoever told of the end rings for it."""
     deadline: float = 0.0
     claimed_at: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -114,9 +142,11 @@ class Held:
     def interrupt(self, reason: Interrupt) -> None:
         """From any thread: stop at the next point where stopping is safe, and free a blocked call at once."""
         with self._lock:
-            if self._reason is None or reason is Interrupt.LOST:
+            if self._reason in (None, Interrupt.YIELD) or reason is Interrupt.LOST:
                 self._reason = reason
             cancel = self._cancel
+        if reason is Interrupt.YIELD:
+            return
         self._stop.set()
         if cancel is not None and reason is not Interrupt.DRAIN:
             cancel.cancel(reason)
@@ -132,13 +162,13 @@ class Held:
     def interrupted(self) -> Interrupt | None:
         """The reason to stop, or None. A deadline is noticed here by the turn's own clock."""
         with self._lock:
-            if self._reason is None and time.monotonic() >= self.deadline:
+            if self._reason in (None, Interrupt.YIELD) and time.monotonic() >= self.deadline:
                 self._reason = Interrupt.DEADLINE
             return self._reason
 
     def must_stop(self) -> bool:
-        """Whether work in hand is to be given up (draining lets the step end)."""
-        return self.interrupted() not in (None, Interrupt.DRAIN)
+        """Whether work in hand is to be given up (draining and giving way let the step end)."""
+        return self.interrupted() not in (None, Interrupt.DRAIN, Interrupt.YIELD)
 
     def wait(self, seconds: float) -> None:
         """Sleep, but no longer than the turn may live, and not at all once it is interrupted."""
@@ -150,10 +180,23 @@ class Held:
         with self._lock:
             self._cancel = cancel
             reason = self._reason
-        if reason is not None and reason is not Interrupt.DRAIN:
+        if reason not in (None, Interrupt.DRAIN, Interrupt.YIELD):
             cancel.cancel(reason)
         return cancel
 
     def called(self) -> None:
         with self._lock:
             self._cancel = None
+
+    def call_in_flight(self) -> Cancel | None:
+        """The call that is out at this moment: what `steer` may cut, if it still is."""
+        with self._lock:
+            return self._cancel
+
+    def steer(self, call: Cancel | None) -> None:
+        """From any thread: cut this one call, because words came that it has not read. Nothing is remembered: if that
+        call is over by now, the next boundary reads the words, and a later call must not be cut for them."""
+        with self._lock:
+            if call is None or self._cancel is not call:
+                return
+        call.cancel(STEERED)

@@ -1,5 +1,8 @@
-"""How a running turn hears of a cancel: a Redis message as a hint, and one question a second to Postgres, which
-suffices.
+"""How a running turn hears of a cancel or of a person's words: a Redis message as a hint, and one question a second to
+Postgres, which suffices.
+
+A cancel that is hinted at is one. Words that are hinted at may have been read by the call that is out, so the hint only
+has the question asked at once: a call is cut where it was out already when words stood unread.
 
 The same question tells which turns were taken away: they stop at once and write nothing more. And it tells which turns
 stand as ours though nobody here has them in hand, after a write that could not be made: they are given to the sweep,
@@ -26,6 +29,8 @@ from shared.stream import HINTS
 from workers.held import Held, Interrupt
 
 ASK_S = 1.0
+GATHER_S = 0.05
+"""How long a hint waits for more of its kind: what five people say at once cuts one call."""
 log = structlog.get_logger("hints")
 
 
@@ -77,9 +82,10 @@ class Hints:
     def __init__(self, turns: Turns, database: Database, life: Life, client: redis.Redis) -> None:
         self._turns, self._database, self._life, self._client = turns, database, life, client
         self._stop = threading.Event()
+        self._ask_now = threading.Event()
         self._threads = [
-            threading.Thread(target=self._forever, args=(work,), name=f"hints-{name}", daemon=True)
-            for name, work in (("ask", self._ask), ("listen", self._listen))
+            threading.Thread(target=self._forever, args=(work, pause), name=f"hints-{name}", daemon=True)
+            for name, work, pause in (("ask", self._ask, self._until_asked), ("listen", self._listen, self._a_while))
         ]
 
     def start(self) -> None:
@@ -88,9 +94,22 @@ class Hints:
 
     def stop(self) -> None:
         self._stop.set()
+        self._ask_now.set()
 
-    def _forever(self, work: Callable[[], None]) -> None:
-        while not self._stop.wait(ASK_S):
+    def _a_while(self) -> None:
+        self._stop.wait(ASK_S)
+
+    def _until_asked(self) -> None:
+        """A hint that comes while the question is under way has it asked once more: its answer may be older."""
+        if self._ask_now.wait(ASK_S):
+            self._stop.wait(GATHER_S)
+        self._ask_now.clear()
+
+    def _forever(self, work: Callable[[], None], pause: Callable[[], None]) -> None:
+        while not self._stop.is_set():
+            pause()
+            if self._stop.is_set():
+                return
             try:
                 work()
             except (NightshiftError, redis.RedisError, OSError) as error:
@@ -99,17 +118,24 @@ class Hints:
     def _ask(self) -> None:
         """A turn that was claimed after the question was asked is not in the answer and is none of its business."""
         asked = time.monotonic()
-        before = [held for held in self._turns.all() if held.claimed_at < asked]
+        before = [(held, held.call_in_flight()) for held in self._turns.all() if held.claimed_at < asked]
         rows = self._database.write(
             lambda c: every(c, holder.MY_TURNS, {"holder": self._life.boot_id}), recover=None, patience_s=5
         )
-        answer = {row["id"]: row["cancelled"] for row in rows}
-        for held in before:
-            if held.claim.turn not in answer:
+        answer = {row["id"]: row for row in rows}
+        for held, call in before:
+            row = answer.get(held.claim.turn)
+            if row is None:
                 if self._turns.get(held.claim.turn) is held:
                     held.interrupt(Interrupt.LOST)
-            elif answer[held.claim.turn]:
+                continue
+            held.stopped_tools = row["stopped_tools"] or {}
+            if row["cancelled"]:
                 held.interrupt(Interrupt.CANCEL)
+            elif row["stopped"]:
+                held.interrupt(Interrupt.YIELD)
+            if row["steered"]:
+                held.steer(call)
         for row in rows:
             if not self._turns.knows(row["claim"]):
                 self._disown(row)
@@ -142,3 +168,5 @@ class Hints:
             return
         if held is not None and kind == "cancel":
             held.interrupt(Interrupt.CANCEL)
+        elif held is not None and kind == "steer":
+            self._ask_now.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import assert_never
 from uuid import UUID, uuid4
 
@@ -13,7 +14,7 @@ from shared.errors import LeaseLost, StoreUnavailable
 from shared.values import EventKind, TurnClass
 from workers import claiming, faulting, loop
 from workers.emit import emit
-from workers.held import Held
+from workers.held import Held, Interrupt
 from workers.hints import Turns
 from workers.loop import Ended, Parked, Released, TurnOutcome
 from workers.pause import Point
@@ -37,6 +38,11 @@ class Slots:
     def kept(self) -> int:
         return max(1, self.size // 8) if self.size > 1 and TurnClass.INTERACTIVE in self.classes else 0
 
+    @property
+    def yields(self) -> bool:
+        """With a single slot nothing can be kept: a child or a job hands it over between two of its steps."""
+        return self.size == 1 and TurnClass.INTERACTIVE in self.classes
+
     def take(self) -> tuple[TurnClass, ...]:
         """Take a slot and say which classes it may serve; nothing where none is free."""
         with self.lock:
@@ -52,31 +58,43 @@ class Slots:
             self.used -= 1
 
 
+class Ran(Enum):
+    """What came of one look for work."""
+
+    NOTHING = auto()
+    ONE = auto()
+    GAVE_WAY = auto()  # to a question, which is claimed next: by age the turn that was handed back might come before it
+
+
 def look(ports: Ports, turns: Turns, slots: Slots) -> int:
     """Run turns one after another while any may run. Returns how many ran."""
-    ran = 0
+    ran, last = 0, Ran.ONE
     while ports.life.claims_allowed:
         classes = slots.take()
         if not classes:
             break
+        if last is Ran.GAVE_WAY:
+            classes = (TurnClass.INTERACTIVE,)
         try:
-            if not _run_next(ports, turns, slots, classes):
-                break
-            ran += 1
+            found = _run_next(ports, turns, slots, classes)
         finally:
             slots.give_back()
+        if found is Ran.NOTHING and last is not Ran.GAVE_WAY:
+            break
+        ran += found is not Ran.NOTHING
+        last = found
     return ran
 
 
-def _run_next(ports: Ports, turns: Turns, slots: Slots, classes: tuple[TurnClass, ...]) -> bool:
+def _run_next(ports: Ports, turns: Turns, slots: Slots, classes: tuple[TurnClass, ...]) -> Ran:
     name = uuid4()
     turns.begin(name)
     try:
         held = _claim(ports, slots, classes, name)
         if held is None:
-            return False
-        _run_claimed(ports, turns, held)
-        return True
+            return Ran.NOTHING
+        held.gives_way = slots.yields and held.claim.turn_class is not TurnClass.INTERACTIVE
+        return _run_claimed(ports, turns, held)
     finally:
         turns.end(name)
 
@@ -93,16 +111,18 @@ def _claim(ports: Ports, slots: Slots, classes: tuple[TurnClass, ...], name: UUI
         return None
 
 
-def _run_claimed(ports: Ports, turns: Turns, held: Held) -> None:
+def _run_claimed(ports: Ports, turns: Turns, held: Held) -> Ran:
     turns.add(held)
     try:
-        _drive(ports, held)
+        outcome = _drive(ports, held)
     finally:
         turns.remove(held)
         ports.publisher.forget(held.claim.turn, held.claim.fence)
+    return Ran.GAVE_WAY if isinstance(outcome, Released) and outcome.gave_way else Ran.ONE
 
 
-def _drive(ports: Ports, held: Held) -> None:
+def _drive(ports: Ports, held: Held) -> TurnOutcome | None:
+    """How the turn was left; None where that is no longer this worker's to say."""
     claim = held.claim
     bound = {"turn": str(claim.turn), "session": str(claim.session), "fence": claim.fence}
     log.info(
@@ -113,19 +133,24 @@ def _drive(ports: Ports, held: Held) -> None:
         emit(ports, held, EventKind.STEP_RESTARTED, reason="taken_over")
     try:
         claim.workspace.mkdir(parents=True, exist_ok=True)
+        if claiming.is_left(ports, held):
+            held.interrupt(Interrupt.CANCEL)
         outcome = loop.run_turn(ports, held)
     except (LeaseLost, StoreUnavailable) as late:
         # A database that was away for longer than anybody waits is no fault of the turn: it goes on when that is over.
         log.warning("turn.let_go", code=late.code, **bound)
-        return
+        return None
     except Exception as error:  # noqa: BLE001 - a fault of ours must cost this turn alone, and its person must hear of it
         ending = faulting.end_in_fault(ports, held, error)
         if ending is None:
-            return
+            return None
         outcome = Ended(ending)
     _announce(ports, held, outcome)
+    if held.woken is not None and held.woken.turn_class is not None:
+        ports.doorbell.ring(held.woken.turn_class)
     ports.pauses.at(Point.FINISHED)
     log.info("turn.ended", outcome=_name(outcome), steps=held.steps_used, **bound)
+    return outcome
 
 
 def _announce(ports: Ports, held: Held, outcome: TurnOutcome) -> None:
@@ -156,5 +181,5 @@ def _name(outcome: TurnOutcome) -> str:
             return ending.status
         case Parked(reason, _):
             return f"parked on {reason}"
-        case Released():
-            return "released"
+        case Released(gave_way):
+            return "gave way" if gave_way else "released"

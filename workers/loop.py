@@ -5,23 +5,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from shared.errors import LeaseLost
-from shared.request import blocks
-from shared.values import CallStatus, EventKind, Purpose, Refund, TurnClass, TurnStatus
-from workers import conversing, gathering, prefixing, recording, reserving, resuming, toolbatch
+from shared.values import CallStatus, EventKind, InboxKind, Purpose, Refund, TurnClass, TurnStatus
+from workers import claiming, conversing, gathering, leading, prefixing, recording, reserving, resuming, toolbatch
 from workers.emit import emit
-from workers.held import Held, Interrupt
+from workers.held import STEERED, Held, Interrupt
 from workers.outgoing import Finished
 from workers.pause import Point
 from workers.ports import Ports
 from workers.prompt import final as last_words
 from workers.providers import failures
-from workers.providers.replies import Reply
+from workers.providers.replies import Partial, Reply
 from workers.recording import Ending, Outcome
 from workers.reserving import Arrived, Planned, Refusal
+from workers.toolbatch import Batch
+from workers.waiting import park, stands
+
+NO_RUNS = Batch(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,9 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Handed back by a draining worker."""
+    """Handed back as it is: by a draining worker, or, where it `gave_way`, to a question or an admin's stop."""
+
+    gave_way: bool = False
 
 
 TurnOutcome = Ended | Parked | Released
@@ -47,7 +52,7 @@ TurnOutcome = Ended | Parked | Released
 class _Stepped:
     """A step is recorded: its results go into the next boundary. `silent`: the model ended without a word."""
 
-    results: tuple[Finished, ...]
+    batch: Batch
     silent: bool = False
 
 
@@ -58,13 +63,20 @@ class _Again:
 
 def run_turn(ports: Ports, held: Held) -> TurnOutcome:
     """Drive a claimed turn to its outcome. Raises LeaseLost when the right to write is gone."""
-    left = resuming.left_open(ports, held)
-    results = _in_order((*left.results, *toolbatch.run_batch(ports, held, left.runs)))
+    batch = _take_up(ports, held)
     silent, looking = False, True
     while True:
+        batch, parked = _sleep(ports, held, batch)
+        if parked is not None:
+            return parked
+        results = batch.results
         # A step in the middle of a turn takes it that nobody has written meanwhile: the write that reserves it sees.
         looking = looking or not results or held.steps_used >= held.claim.max_steps
         gathered = gathering.gather(held, results, gathering.waiting(ports, held) if looking else None)
+        if len(gathered.folds) == gathering.FOLD_LIMIT:  # more may wait, which no call should go out without
+            reserving.commit_rows(ports, held, gathered)
+            batch, silent = NO_RUNS, False
+            continue
         stop = held.interrupted()
         if stop is not None or held.claim.turn_class is TurnClass.CHORE:
             reserving.commit_rows(ports, held, gathered)
@@ -75,16 +87,42 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
         match outcome:
             case Ended() | Parked() | Released():
                 return outcome
-            case _Stepped(results, silent):
+            case _Stepped(batch, silent):
                 looking = False
+                _give_way(ports, held)
             case Arrived():
                 looking = True
             case _Again():
-                results = ()
+                batch = NO_RUNS
             case None:  # something arrived while the turn was ending: it goes on
-                results, silent = (), False
+                batch, silent = NO_RUNS, False
             case _:
                 assert_never(outcome)
+
+
+def _take_up(ports: Ports, held: Held) -> Batch:
+    """What the last committed step left open, as it stands now."""
+    left = resuming.left_open(ports, held)
+    batch = toolbatch.run_batch(ports, held, left.runs)
+    return replace(batch, results=_in_order((*left.results, *batch.results)))
+
+
+def _give_way(ports: Ports, held: Held) -> None:
+    """With a single slot, a question does not wait for the whole of a child or a job. It is asked after a step, never
+    before the first: so each claim of the long one gets on, whatever floods."""
+    if held.gives_way and claiming.question_may_run(ports):
+        held.interrupt(Interrupt.YIELD)
+
+
+def _sleep(ports: Ports, held: Held, batch: Batch) -> tuple[Batch, Parked | None]:
+    """Park for what the batch waits for, or, where that has come meanwhile, look at its runs anew."""
+    while batch.wait is not None:
+        if not held.must_stop() and park.park(ports, held, batch.wait):
+            return batch, Parked(batch.wait.reason, batch.wait.limit_s)
+        if any(row["kind"] == InboxKind.STEER for row in gathering.waiting(ports, held)):
+            park.person_spoke(ports, held, batch.wait.reason)
+        batch = _take_up(ports, held)
+    return batch, None
 
 
 def _step(
@@ -106,6 +144,8 @@ def _step(
             return _failed(ports, held, planned, failed)
         case conversing.Cut() as cut:
             return _cut(ports, held, planned, cut)
+        case conversing.Steered(partial):
+            return _steered(ports, held, planned, partial)
 
 
 def _plan(ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: bool) -> Planned | Refusal | Arrived:
@@ -125,7 +165,8 @@ def _plan(ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: boo
 
 def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnOutcome | _Stepped | None:
     content, reasoning = conversing.content_of(reply)
-    runs = recording.runs_of(reply.tool_calls, planned.step) if planned.purpose is Purpose.MAIN else ()
+    held_back = stands.names(ports.settings.approve_tools)
+    runs = recording.runs_of(reply.tool_calls, planned.step, held_back) if planned.purpose is Purpose.MAIN else ()
     bill = conversing.bill(held, planned, reply)
     outcome = conversing.settled(bill, reply, content, reasoning, runs)
     ending = _ending(planned, reply) if not runs else None
@@ -180,6 +221,7 @@ def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Faile
     if recorded.cancel_requested:
         held.interrupt(Interrupt.CANCEL)
     emit(ports, held, EventKind.STEP_RESTARTED, reason=recovery.code, wait_s=round(move.wait_s, 2))
+    leading.step_back(ports, held)
     if isinstance(move, failures.ParkBackoff):
         recording.park(ports, held, "backoff", move.wait_s)
         return Parked("backoff", move.wait_s)
@@ -192,29 +234,45 @@ def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Faile
 
 def _cut(ports: Ports, held: Held, planned: Planned, cut: conversing.Cut) -> TurnOutcome:
     """Keep the visible text, marked cut; a drained turn starts that step anew elsewhere."""
-    spent, cost, source = conversing.assumed(held, planned, cut.partial)
     drained = cut.reason is Interrupt.DRAIN
     text = "" if drained else cut.partial.text
-    outcome = Outcome(
-        CallStatus.CUT, spent, usage=cut.partial.usage, cost=cost, assumed=True, unknown=cost is None,
-        rate_source=source, content=blocks.join([blocks.text(text)]) if text.strip() else None, cut=bool(text.strip()),
-        step_done=bool(text.strip()), error_code=f"cut_{cut.reason}", refund=Refund.LOST_CALL if drained else None,
-    )  # fmt: skip
-    recording.record(ports, held, planned, outcome)
+    refund = Refund.LOST_CALL if drained else None
+    _keep(ports, held, planned, conversing.cut_short(held, planned, cut.partial, text, cut.reason, refund), text)
+    return _stopped(ports, held, cut.reason)
+
+
+def _steered(ports: Ports, held: Held, planned: Planned, partial: Partial) -> _Stepped:
+    """Keep the visible text as what the model said so far; the words that cut it follow at the next boundary. Nothing
+    else of the answer is kept: reasoning is signed for an answer that never came, and no half-made call may run. The
+    step is given back where it had been counted, and what comes next is no repeat of a call that failed."""
+    refund = Refund.STEER_CUT if planned.purpose is Purpose.MAIN else None
+    outcome = conversing.cut_short(held, planned, partial, partial.text, STEERED, refund)
+    kept = _keep(ports, held, planned, outcome, partial.text)
+    held.failed_purpose = None
+    if not kept:
+        emit(ports, held, EventKind.STEP_RESTARTED, step=planned.step, reason=STEERED)
+    return _Stepped(NO_RUNS)
+
+
+def _keep(ports: Ports, held: Held, planned: Planned, outcome: Outcome, text: str) -> bool:
+    """Record a call that was cut. Whether its text stands."""
+    if recording.record(ports, held, planned, outcome).cancel_requested:
+        held.interrupt(Interrupt.CANCEL)
+    ports.pauses.at(Point.RECORDED)
     if outcome.step_done:
         emit(
             ports, held, EventKind.STEP_FINISHED, step=planned.step, text=text, cut=True,
-            cost_usd=None if cost is None else float(cost), tokens=conversing.tokens(cut.partial.usage),
+            cost_usd=None if outcome.cost is None else float(outcome.cost), tokens=conversing.tokens(outcome.usage),
         )  # fmt: skip
-    return _stopped(ports, held, cut.reason)
+    return outcome.step_done
 
 
 def _stopped(ports: Ports, held: Held, reason: Interrupt | None) -> TurnOutcome:
     """End or hand back a turn at a boundary, where its transcript is whole."""
     match reason:
-        case Interrupt.DRAIN:
+        case Interrupt.DRAIN | Interrupt.YIELD:
             recording.requeue(ports, held)
-            return Released()
+            return Released(gave_way=reason is Interrupt.YIELD)
         case Interrupt.CANCEL:
             return _end(ports, held, Ending(TurnStatus.CANCELLED))
         case Interrupt.DEADLINE:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
+from shared import shared_prefix
 from shared.errors import LeaseLost
+from shared.request import blocks
 from shared.request.assembled import Request
 from shared.store import transcript
 from shared.store.pool import Connection
 from shared.store.statements import one, run, step
+from shared.values import SessionKind
 from workers import fence
-from workers.held import Held
+from workers.held import Claim, Held
 from workers.ports import Ports
-from workers.prompt import system
+from workers.prompt import child, system
 from workers.prompt.prefix import prefix_digest
 from workers.tools import registry
 
@@ -21,18 +25,8 @@ def ensure(ports: Ports, held: Held) -> None:
     """Adopt a prefix if the session has none yet: its first epoch begins."""
     if held.prefix is not None:
         return
-    built = system.build(
-        system.PromptInputs(
-            session=str(held.claim.session),
-            model=held.claim.model,
-            provider=held.claim.provider,
-            started=datetime.fromisoformat(held.claim.session_started),
-            zone=ports.settings.team_zone,
-            workspace=held.claim.workspace,
-            attached=held.claim.folder,
-        )
-    )
-    tools_text = registry.schema_text(registry.TOOLS)
+    built = system.build(_inputs(ports, held.claim, held.claim.tools, of_child=held.claim.kind is SessionKind.CHILD))
+    tools_text = registry.schema_text(held.claim.tools)
     digest = prefix_digest(built.system_text, tools_text)
     params = {
         "digest": digest, "system_text": built.system_text, "stable_length": built.stable_length,
@@ -57,6 +51,28 @@ def ensure(ports: Ports, held: Held) -> None:
 
     held.last_edit = ports.database.write(work, recover=recover)
     held.prefix = digest
+
+
+def key_of_children(ports: Ports, claim: Claim, tools: Sequence[str]) -> str:
+    """The name of what this turn's children with these tools will share: tools, stable and context tier. It is told
+    when they are made, for what they share is wanted before the first of them has a prompt."""
+    built = system.build(_inputs(ports, claim, tuple(tools), of_child=True))
+    shared = blocks.split(built.system_text)[:-1]
+    return shared_prefix.key(claim.provider, claim.model, registry.schema_text(tools), *shared)
+
+
+def _inputs(ports: Ports, claim: Claim, tools: tuple[str, ...], *, of_child: bool) -> system.PromptInputs:
+    return system.PromptInputs(
+        session=str(claim.session),
+        model=claim.model,
+        provider=claim.provider,
+        started=datetime.fromisoformat(claim.session_started),
+        zone=ports.settings.team_zone,
+        workspace=child.house(claim.workspace, claim.depth),
+        attached=claim.folder,
+        caller_text=child.FRAME if of_child else "",
+        tools=tools,
+    )
 
 
 def begin_epoch(ports: Ports, held: Held, cause: str) -> None:

@@ -33,6 +33,7 @@ from workers.ports import Ports
 from workers.providers import wire
 from workers.publish import Publisher
 from workers.tools import child
+from workers.waiting import rules
 
 POOL_SIZE = 10
 POOL_WAIT_S = 3.0
@@ -68,6 +69,7 @@ def _with_slots(settings: Settings, argv: list[str]) -> Settings:
 
 
 def _serve(settings: Settings) -> int:
+    rules.demands(settings.approve_tools)  # a wrong one stops the start, not the first call of that tool
     with psycopg.connect(settings.direct_url, connect_timeout=5) as connection:
         revision.check(connection)
     classes = tuple(TurnClass(name.strip()) for name in settings.classes.split(","))

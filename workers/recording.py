@@ -7,7 +7,7 @@ under the session's lock, tells whether it landed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
@@ -17,9 +17,10 @@ from psycopg.rows import DictRow
 
 from shared.errors import LeaseLost
 from shared.request.marked import Ttl
+from shared.store import children
 from shared.store.arrays import array
 from shared.store.pool import Connection
-from shared.store.statements import one, turn_end
+from shared.store.statements import one, run, turn_end, waiting
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import CallStatus, Purpose, Refund, Repeat, RunStatus, TurnStatus
@@ -90,12 +91,16 @@ class Recorded:
     ended: bool
 
 
-def runs_of(calls: Sequence[ToolCall], step: int) -> tuple[Run, ...]:
-    """The runs of a batch. Where all may be repeated they are `started` together; else only the first one is."""
+def runs_of(calls: Sequence[ToolCall], step: int, held_back: Collection[str] = ()) -> tuple[Run, ...]:
+    """The runs of a batch. Where all may be repeated they are `started` together; else only the first one is.
+
+    A run of a tool in `held_back` needs somebody else first, and so begins by itself nowhere.
+    """
     repeats = [registry.TOOLS[c.name].repeat if c.name in registry.TOOLS else Repeat.REPEATABLE for c in calls]
-    together = all(repeat is Repeat.REPEATABLE for repeat in repeats)
+    back = [call.name in held_back for call in calls]
+    together = not any(back) and all(repeat is Repeat.REPEATABLE for repeat in repeats)
     return tuple(
-        Run(step, at + 1, call, repeat, RunStatus.STARTED if together or at == 0 else RunStatus.ASKED)
+        Run(step, at + 1, call, repeat, RunStatus.STARTED if together or (at == 0 and not back[0]) else RunStatus.ASKED)
         for at, (call, repeat) in enumerate(zip(calls, repeats, strict=True))
     )
 
@@ -118,6 +123,8 @@ def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending:
         if ending is None and not ports.pauses.inside(Point.RECORDING):  # one statement is a transaction
             return Recorded(write(connection)["cancel_requested_at"] is not None, ended=False)
         with connection.transaction():
+            if ending is not None:
+                _lock_parent(connection, held)
             row = write(connection)
             ended = ending is not None and _finish(connection, ports, held, ending)
         return Recorded(row["cancel_requested_at"] is not None, ended)
@@ -153,13 +160,14 @@ def _finished(ports: Ports, held: Held, ending: Ending) -> bool:
 
     def work(connection: Connection) -> bool:
         with connection.transaction():
+            _lock_parent(connection, held)
             own = {"session": held.claim.session, "fence": held.claim.fence}
             if one(connection, turn_end.LOCK_OWN, own) is None:
                 raise LeaseLost
             return _finish(connection, ports, held, ending)
 
     def recover(connection: Connection) -> bool | None:
-        return True if _ended_by_us(connection, held, ending.status) else None
+        return True if ended_by_us(connection, held, ending.status) else None
 
     return ports.database.write(work, recover=recover)
 
@@ -173,9 +181,22 @@ def _finish(connection: Connection, ports: Ports, held: Held, ending: Ending) ->
         "answer": ending.answer, "error_code": ending.error_code, "error_text": ending.error_text,
     }  # fmt: skip
     if one(connection, turn_end.FINISH, values) is not None:
+        if ending.status is not TurnStatus.DONE:
+            run(connection, waiting.VOID_APPROVALS, values)
+            run(connection, waiting.VOID_QUESTIONS, values)
+        if held.claim.parent is not None:
+            held.woken = children.over(connection, held.claim.turn, held.claim.parent)
+            if held.woken.turn_class is not None:
+                ports.pauses.at(Point.WAKING)
         return True
     fence.confirm(connection, held)
     return False
+
+
+def _lock_parent(connection: Connection, held: Held) -> None:
+    """Whoever ends a child locks the parent's turn before its own session."""
+    if held.claim.parent is not None:
+        children.lock_parent(connection, held.claim.turn)
 
 
 def park(ports: Ports, held: Held, reason: str, wait_s: float) -> None:
@@ -197,7 +218,7 @@ def park(ports: Ports, held: Held, reason: str, wait_s: float) -> None:
                 raise LeaseLost
         return True
 
-    ports.database.write(work, recover=lambda c: True if _ended_by_us(c, held, TurnStatus.PARKED) else None)
+    ports.database.write(work, recover=lambda c: True if ended_by_us(c, held, TurnStatus.PARKED) else None)
 
 
 def requeue(ports: Ports, held: Held) -> None:
@@ -209,10 +230,10 @@ def requeue(ports: Ports, held: Held) -> None:
             raise LeaseLost
         return True
 
-    ports.database.write(work, recover=lambda c: True if _ended_by_us(c, held, TurnStatus.QUEUED) else None)
+    ports.database.write(work, recover=lambda c: True if ended_by_us(c, held, TurnStatus.QUEUED) else None)
 
 
-def _ended_by_us(connection: Connection, held: Held, status: TurnStatus) -> bool:
+def ended_by_us(connection: Connection, held: Held, status: TurnStatus) -> bool:
     """Whether our own last statement landed. False: it did not, and the fence is still ours. Raises LeaseLost."""
     now = fence.standing(connection, held)
     if now == held.claim.fence:
@@ -246,13 +267,13 @@ def _values(held: Held, planned: Planned, outcome: Outcome) -> dict[str, Any]:
         "r_ordinal": array(r.ordinal for r in outcome.runs), "r_call_id": array(r.call.id for r in outcome.runs),
         "r_tool": array(r.call.name for r in outcome.runs),
         "r_arguments": array(r.call.arguments_text for r in outcome.runs),
-        "r_digest": array(_digest(r.call) for r in outcome.runs), "r_repeat": array(r.repeat for r in outcome.runs),
+        "r_digest": array(run_digest(r.call) for r in outcome.runs), "r_repeat": array(r.repeat for r in outcome.runs),
         "r_status": array(r.status for r in outcome.runs),
     }  # fmt: skip
 
 
-def _digest(call: ToolCall) -> str:
-    """What an approval will be bound to: this tool with exactly these arguments."""
+def run_digest(call: ToolCall) -> str:
+    """What an approval is bound to: this tool with exactly these arguments."""
     return sha256(f"{call.name}\n{call.arguments_text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 

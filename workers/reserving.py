@@ -102,6 +102,7 @@ def commit_rows(ports: Ports, held: Held, gathered: Gathered) -> None:
         return
     written = _write(ports, held, gathered, _no_call(), Decimal(0), {}, count=0)
     _advance(held, gathered)
+    _tell_steered(ports, held, gathered)
     if isinstance(written, _Rows) and written.messages is not None:
         held.unread.extend(written.messages)
     else:
@@ -161,7 +162,8 @@ def _check_chain(ports: Ports, held: Held, request: Request) -> None:
     if held.chain is None:
         return
     count, known = held.chain
-    if digest.at(request, count) != known:
+    # What was sent had been mended where its transcript needed that, and the same rows are mended the same way again.
+    if digest.at(request, count) != known and digest.at(repair.mend(request)[0], count) != known:
         log.error("prefix_broken", session=str(held.claim.session), turn=str(held.claim.turn), blocks=count)
         emit(ports, held, EventKind.PREFIX_BROKEN, block=count)
         if ports.settings.strict:
@@ -197,7 +199,7 @@ def _draft(
         )
     max_tokens = max(1, min(ports.settings.max_output_tokens, known.max_output, room))
     worst = prices.worst(model, projected, max_tokens, at=datetime.now(UTC), ttl=held.claim.ttl)
-    decided = budget.reserve(worst, model, _caps(ports, held))
+    decided = budget.reserve(worst, model, caps(ports, held))
     match decided:
         case budget.Unpriced(message):
             return Refusal("price_unknown", message)
@@ -216,10 +218,11 @@ def _uses(held: Held, base: Request, gathered: Gathered, window: int) -> tuple[b
     size = estimate.estimate(base, held.claim.model) + estimate.estimate_text(text, held.claim.model)
     if held.baseline:
         size = estimate.projected(held.baseline[1], held.baseline[0], size)
-    cap, spent = held.claim.turn_cap_usd, held.money.turn_spent
+    cap, spent = held.claim.turn_cap_usd, held.money.turn_spent + held.money.children_spent
     session_cap = held.claim.session_cap_usd
-    if session_cap is not None and (cap is None or session_cap - held.money.session_spent < cap - spent):
-        cap, spent = session_cap, held.money.session_spent
+    in_session = held.money.session_spent + held.money.children_spent + held.money.others_children
+    if session_cap is not None and (cap is None or session_cap - in_session < cap - spent):
+        cap, spent = session_cap, in_session
     return (
         budget.Use("steps", Decimal(held.steps_used), Decimal(held.claim.max_steps)),
         budget.Use("money", spent, cap),
@@ -227,12 +230,15 @@ def _uses(held: Held, base: Request, gathered: Gathered, window: int) -> tuple[b
     )
 
 
-def _caps(ports: Ports, held: Held) -> tuple[budget.Cap, ...]:
+def caps(ports: Ports, held: Held) -> tuple[budget.Cap, ...]:
+    """The caps that the next call counts against. What is promised to children is reserved in the caps above them."""
     money = held.money
+    turn = money.turn_spent + money.children_spent
+    session = money.session_spent + money.children_spent + money.others_children
     return (
         budget.Cap("call", ports.settings.call_cap_usd, Decimal(0), Decimal(0)),
-        budget.Cap("turn", held.claim.turn_cap_usd, money.turn_spent, money.turn_reserved),
-        budget.Cap("session", held.claim.session_cap_usd, money.session_spent, money.session_reserved),
+        budget.Cap("turn", held.claim.turn_cap_usd, turn, money.turn_reserved + money.promised),
+        budget.Cap("session", held.claim.session_cap_usd, session, money.session_reserved + money.promised),
     )
 
 
@@ -347,7 +353,11 @@ def _tell(ports: Ports, held: Held, draft: _Draft) -> None:
         log.warning("transcript.repaired", session=str(held.claim.session), repairs=len(draft.repairs))
         found = [{"kind": r.kind, "message": r.message_id, "detail": r.detail} for r in draft.repairs[:20]]
         emit(ports, held, EventKind.REPAIRED, repairs=found)
-    for steer in draft.gathered.steered:
-        emit(ports, held, EventKind.TURN_STEERED, **steer)
+    _tell_steered(ports, held, draft.gathered)
     for kind, percent in draft.warned.items():
         emit(ports, held, EventKind.BUDGET_WARNING, kind=kind, percent=percent)
+
+
+def _tell_steered(ports: Ports, held: Held, gathered: Gathered) -> None:
+    for steer in gathered.steered:
+        emit(ports, held, EventKind.TURN_STEERED, **steer)

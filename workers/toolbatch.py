@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from shared.errors import LeaseLost
 from shared.request import estimate
@@ -28,24 +28,60 @@ from workers.providers.models import limits
 from workers.recording import RUN_S, Run
 from workers.tools import dispatch
 from workers.tools.context import ToolContext, ToolResult
+from workers.waiting.stands import of_batch
+from workers.waiting.state import Answered, Wait
 
 CANCELLED = "cancelled before it ran: the turn was stopped"
 
 
-def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> tuple[Finished, ...]:
-    """The results, one a run. Raises LeaseLost where others have the turn by now."""
-    together = all(run.repeat is Repeat.REPEATABLE for run in runs)
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What came of a batch, a result a run; or, with `wait`, what the turn must sleep for before the rest can be
+    told. What is known by then stands in the rows."""
+
+    results: tuple[Finished, ...]
+    wait: Wait | None = None
+
+
+def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> Batch:
+    """Run what may run, in emission order, up to the first run that somebody else must settle first.
+
+    Raises LeaseLost where others have the turn by now.
+    """
     room = _room(held)
+    stands = {} if held.must_stop() else of_batch(ports, held, _free(held, runs), room.for_children)
+    together = not stands and all(run.repeat is Repeat.REPEATABLE for run in runs)
     results: list[Finished] = []
     for run in runs:
+        stand = stands.get(run.ordinal)
         refusal = CANCELLED if held.must_stop() else room.refusal()
         if refusal is not None:
             results.append(_finished(run, RunStatus.CANCELLED, ToolResult(refusal, is_error=True)))
             continue
+        if isinstance(stand, Wait):
+            _keep(ports, held, runs, results)
+            return Batch((), stand)
+        if isinstance(stand, Answered):
+            results.append(replace(stand.finished, text=room.take(stand.finished.text)))
+            continue
         if not together and run.status is RunStatus.ASKED:
             _start(ports, held, run)
         results.append(_run(ports, held, run, room))
-    return tuple(results)
+    return Batch(tuple(results))
+
+
+def _free(held: Held, runs: Sequence[Run]) -> list[Run]:
+    """Those whose tool no admin has stopped: nobody is asked to allow what is refused, and no child is made of it.
+    Children that were made before are still waited for."""
+    return [run for run in runs if run.call.name not in held.stopped_tools or run.status is RunStatus.STARTED]
+
+
+def _keep(ports: Ports, held: Held, runs: Sequence[Run], results: Sequence[Finished]) -> None:
+    """What ran before the turn sleeps must not run again when it wakes."""
+    repeatable = {run.ordinal for run in runs if run.repeat is Repeat.REPEATABLE}
+    for result in results:
+        if result.ordinal in repeatable:
+            _commit_result(ports, held, result)
 
 
 def _room(held: Held) -> Room:
@@ -94,6 +130,9 @@ def _may_begin(ports: Ports, held: Held, run: Run) -> bool:
 
 
 def _perform(held: Held, run: Run) -> ToolResult:
+    stop = held.stopped_tools.get(run.call.name)
+    if stop is not None:
+        return ToolResult(f"refused: an admin stopped the tool {run.call.name} (stop {stop})", is_error=True)
     if run.call.malformed is not None:
         return ToolResult(f"the arguments could not be read: {run.call.malformed}", is_error=True)
     context = ToolContext(
@@ -106,7 +145,7 @@ def _perform(held: Held, run: Run) -> ToolResult:
         cancelled=held.must_stop,
         deadline=time.monotonic() + RUN_S,
     )
-    return dispatch.run_one(context, run.call.name, run.call.arguments_text)
+    return dispatch.run_one(context, run.call.name, run.call.arguments_text, held.claim.tools)
 
 
 def _finished(run: Run, status: RunStatus, result: ToolResult) -> Finished:

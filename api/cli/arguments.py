@@ -19,6 +19,8 @@ def parser() -> argparse.ArgumentParser:
     _turns(commands)
     _reading(commands)
     _jobs(commands)
+    _people(commands)
+    _stops(commands)
     return top
 
 
@@ -36,7 +38,11 @@ def _add(commands: _Group, name: str, help: str, *, json: bool = True) -> argpar
 
 
 def _turns(commands: _Group) -> None:
-    chat = _add(commands, "chat", "talk: text streams, a line typed meanwhile steers, Ctrl-C cancels the turn")
+    chat = _add(
+        commands,
+        "chat",
+        "talk: a line typed while it works steers, approvals are asked inline, Ctrl-C cancels the turn",
+    )
     chat.add_argument("--session", metavar="S", help="go on in this session")
     chat.add_argument("--cap-usd", metavar="USD", type=dollars, help="most that the new session may cost")
     _for_new_session(chat)
@@ -45,14 +51,16 @@ def _turns(commands: _Group) -> None:
     send.add_argument("text", nargs="?", metavar="TEXT", help="the message; or use --file")
     send.add_argument("--file", metavar="PATH", help="read the message from a file, '-' is stdin")
     send.add_argument("--session", metavar="S", help="an existing session (a new one is made otherwise)")
-    send.add_argument("--wait", action="store_true", help="until the turn ends; prints its answer")
+    send.add_argument(
+        "--wait", action="store_true", help="until the turn ends or waits for a person; prints its answer"
+    )
     send.add_argument("--on-busy", choices=("queue", "steer", "reject"), help="what to do while a turn runs")
     send.add_argument("--cap-usd", metavar="USD", type=dollars, help="most that this turn may cost")
     send.add_argument("--max-steps", metavar="N", type=positive, help="most steps of this turn")
     send.add_argument("--idempotency-key", metavar="KEY", help="sent twice under one key, it happens once")
     _for_new_session(send)
 
-    watch = _add(commands, "watch", "follow a turn's events until it ends; --json gives one event a line")
+    watch = _add(commands, "watch", "follow a turn until it ends or waits for a person; --json gives one event a line")
     watch.add_argument("turn", metavar="TURN")
     watch.add_argument("--from", dest="last_id", metavar="ID", help="only what comes after this event id")
     watch.add_argument("--patience", metavar="S", type=seconds, default=120.0, help="give up after so long without one")
@@ -80,7 +88,15 @@ def _reading(commands: _Group) -> None:
     show.add_argument("--tools", action="store_true", help="with what the tools answered")
 
     approvals = _add(commands, "approvals", "list what waits for a person's decision")
-    approvals.add_argument("--status", metavar="S", default="pending", help="%(default)s, approved, denied …")
+    states = ("pending", "approved", "denied", "expired", "void", "all")
+    approvals.add_argument("--status", choices=states, default="pending", help="which (%(default)s)")
+    for name, help_ in (
+        ("approve", "allow one call that waits for a decision"),
+        ("deny", "refuse one call that waits for a decision; the model reads the note"),
+    ):
+        decide = _add(commands, name, help_)
+        decide.add_argument("approval", metavar="ID", help="as `nightshift approvals` lists it")
+        decide.add_argument("--note", metavar="TEXT", help="why")
 
     ledger = _add(commands, "ledger", "money and tokens")
     ledger.add_argument("--by", choices=("day", "principal", "session", "job", "model", "purpose"), default="day")
@@ -92,6 +108,34 @@ def _reading(commands: _Group) -> None:
     replay.add_argument("--json", action="store_true", help="with --calls: as JSON (a request is JSON anyway)")
 
     _add(commands, "doctor", "check every part and name the mend of what fails")
+
+
+def _people(commands: _Group) -> None:
+    people = _add(commands, "people", "list and change who may sign in")
+    actions = people.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    roles = ("viewer", "member", "approver", "admin")
+    add = _add(actions, "add", "add a person")
+    add.add_argument("name", metavar="NAME")
+    add.add_argument("--role", choices=roles, default="member", help="what they may do (%(default)s)")
+    add.add_argument("--service", action="store_true", help="it is a program that acts by itself")
+    for name, help_ in (
+        ("role", "give a person another role"),
+        ("disable", "take a person's access away"),
+        ("enable", "give a person's access back"),
+    ):
+        action = _add(actions, name, help_)
+        action.add_argument("person", metavar="PERSON", help="id or name")
+        if name == "role":
+            action.add_argument("role", choices=roles)
+        else:
+            action.set_defaults(role=None)
+    tokens = _add(commands, "tokens", "list, make and revoke tokens")
+    actions = tokens.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    add = _add(actions, "add", "make a token for a person; it is shown once")
+    add.add_argument("person", metavar="PERSON", help="id or name")
+    add.add_argument("--label", metavar="TEXT", help="where it is used")
+    revoke = _add(actions, "revoke", "revoke a token at once")
+    revoke.add_argument("token", metavar="TOKEN", help="its id, as `nightshift tokens` lists it")
 
 
 def _jobs(commands: _Group) -> None:
@@ -137,6 +181,18 @@ def _job_fields(command: argparse.ArgumentParser, *, needed: bool) -> None:
         metavar="PATH",
         help="folder into which each run's brief is written (default: briefs/ of the home)",
     )
+
+
+def _stops(commands: _Group) -> None:
+    stop = _add(commands, "stop", "stop claims: of the whole fleet, a person, a job, a profile, or the calls of a tool")
+    stop.add_argument("scope", choices=("fleet", "person", "job", "profile", "tool"))
+    stop.add_argument("subject", nargs="?", metavar="SUBJECT", help="whose: a name or an id; nothing with fleet")
+    stop.add_argument("--cancel", action="store_true", help="also cancel what is there now, with its trees")
+    stop.add_argument("--note", metavar="TEXT", default="", help="why; the model reads it where a tool is stopped")
+    stops = _add(commands, "stops", "list what is stopped")
+    stops.add_argument("--lifted", action="store_true", help="with those that were lifted")
+    resume = _add(commands, "resume", "lift a stop")
+    resume.add_argument("stop", metavar="ID", help="as `nightshift stops` lists it")
 
 
 def positive(text: str) -> int:

@@ -14,13 +14,17 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from api.cli import lines, screen, turns
+from api.cli import lines, screen, turns, waiting
 from api.cli.client import Client
+from api.cli.deciding import Deciding
 from api.cli.exits import Exit, Stop
 from api.cli.lines import Ended, Interrupted, Line, NoMoreLines, Progress, Queue, Remark
 from api.cli.live import Live
 
-HELP = "/cancel the turn · /new session · /quit · '//' sends a slash · a line ending in \\ goes on in the next"
+HELP = (
+    "/cancel the turn · /approve · /deny WHY · /new session · /quit · '//' sends a slash"
+    " · a line ending in \\ goes on in the next"
+)
 
 
 @dataclass(slots=True)
@@ -31,6 +35,7 @@ class _Chat:
     inbox: Queue = field(default_factory=Queue)
     waiting: deque[Line] = field(default_factory=deque[Line])
     live: Live = field(default_factory=Live)
+    deciding: Deciding = field(default_factory=Deciding)
     turn: str | None = None
     accepted_at: float = 0.0
     cancelling: bool = False
@@ -65,7 +70,7 @@ def _handle(talk: _Chat) -> None:
             if talk.turn is not None and line.at <= talk.accepted_at:
                 talk.waiting.append(line)
             else:
-                _take(talk, line.text)
+                _take(talk, line)
         case NoMoreLines():
             talk.leaving = True
         case Interrupted():
@@ -81,9 +86,11 @@ def _handle(talk: _Chat) -> None:
         case _:
             assert_never(happening)
     while talk.turn is None and talk.waiting and not talk.gone:
-        _take(talk, talk.waiting.popleft().text)
+        _take(talk, talk.waiting.popleft())
     if talk.leaving and talk.turn is None:
         talk.gone = True
+    elif talk.leaving and talk.deciding.for_person:  # nobody is left who could answer it here
+        talk.gone, talk.outcome = True, Exit.PERSON
 
 
 def _show(talk: _Chat, seen: Any) -> None:
@@ -91,12 +98,23 @@ def _show(talk: _Chat, seen: Any) -> None:
         screen.as_line({"id": seen.event.id, "event": seen.event.kind, "data": seen.event.data})
     else:
         talk.live.show(seen)
+    if talk.turn is None:
+        return
+    if seen.event.kind in {"turn.parked", "snapshot"}:
+        try:
+            talk.deciding.parked(talk.client, talk.turn, talk.live)
+        except Stop as stop:
+            _failed(talk, stop)
+    elif seen.event.kind == "turn.started":
+        talk.deciding.clear()
 
 
-def _take(talk: _Chat, text: str) -> None:
-    """One line of the person: a command, steering, or the next turn."""
-    text = text.strip()
+def _take(talk: _Chat, line: Line) -> None:
+    """One line of the person: a decision, a command, steering, or the next turn."""
+    text = line.text.strip()
     try:
+        if talk.deciding.take(talk.client, text, line.at, talk.live):
+            return
         match text:
             case "":
                 pass
@@ -140,14 +158,19 @@ def _begin(talk: _Chat, turn: str) -> None:
 def _steer(talk: _Chat, turn: str, text: str) -> None:
     """The turn reads it, or, where it ended a moment ago, it becomes the next turn."""
     try:
-        talk.client.post(f"/v1/turns/{turn}/steer", {"input": text})
+        said: dict[str, Any] = talk.client.post(f"/v1/turns/{turn}/steer", {"input": text})
     except Stop as stop:
         if stop.status != 409:
             raise
         escaped = f"/{text}" if text.startswith("/") else text
         talk.waiting.append(Line(escaped, time.monotonic()))  # the news of its end is on the way to us
         return
-    talk.live.note("» it reads that at its next step")
+    if said.get("how") == "queued":
+        talk.live.note(f"» this turn is not yours to steer: that waits as a turn of your own, {said['turn']['id']}")
+        return
+    answered = talk.deciding.for_person
+    talk.deciding.clear()
+    talk.live.note("» that is the answer; it goes on" if answered else "» it stops and reads that")
 
 
 def _interrupt(talk: _Chat) -> None:
@@ -178,6 +201,7 @@ def _cancel(talk: _Chat) -> None:
 def _ended(talk: _Chat, failure: Stop | None) -> None:
     turn = talk.turn
     talk.turn = None
+    talk.deciding.clear()
     talk.live.end_line()
     try:
         if failure is not None:
@@ -206,7 +230,19 @@ def _prompt(talk: _Chat) -> None:
 
 def _part(talk: _Chat) -> None:
     talk.live.end_line()
-    if talk.turn is not None and not talk.cancelling:
+    if talk.turn is not None and talk.deciding.for_person:
+        _tell_wait(talk, talk.turn)
+    elif talk.turn is not None and not talk.cancelling:
         screen.note(f"the turn goes on without you: nightshift watch {talk.turn}")
     if talk.session is not None and _is_person():
         screen.note(f"nightshift chat --session {talk.session} goes on from here")
+
+
+def _tell_wait(talk: _Chat, turn: str) -> None:
+    try:
+        row: dict[str, Any] = talk.client.get(f"/v1/turns/{turn}")
+    except Stop as stop:
+        _failed(talk, stop)
+        return
+    for line in waiting.told(row):
+        screen.note(line)

@@ -81,8 +81,9 @@ def describe(kind: str, data: Mapping[str, Any]) -> str:
         case "tool.finished" if data.get("is_error"):
             return f"✗ {data.get('tool')} failed"
         case "turn.parked":
-            until = f" until {screen.when(data['wake_at'])}" if data.get("wake_at") else ""
-            return f"‖ parked on {data.get('reason')}{until}"
+            until = f", at most until {screen.when(data['wake_at'])}" if data.get("wake_at") else ""
+            what = {"clarify": "an answer"}.get(str(data.get("reason")), data.get("reason"))
+            return f"‖ waiting for {what}{until}"
         case "turn.woken":
             return "▶ goes on"
         case "turn.steered":
@@ -92,13 +93,32 @@ def describe(kind: str, data: Mapping[str, Any]) -> str:
         case "budget.warning":
             return f"! {data.get('percent')} % of its {data.get('kind')} is used"
         case "approval.requested":
-            return f"? {data.get('tool')} waits for a person's approval"
+            return f"? {call(data)} waits for a person's approval"
+        case "approval.decided":
+            by = f" by {data['decided_by']}" if data.get("decided_by") else ""
+            note = f": {data['note']}" if data.get("note") else ""
+            mark = "✓" if data.get("decision") == "approved" else "✗"
+            return f"{mark} {data.get('tool')} {data.get('decision')}{by}{note}"
+        case "clarify.requested":
+            return f"? {data.get('question')}"
+        case "child.started":
+            where = " in the background" if data.get("background") else ""
+            return f"⇉ child {_number(data)} begins{where}: {data.get('title')}"
+        case "child.finished":
+            bill = f"{data.get('steps')} steps · {screen.money(data.get('cost_usd'))}"
+            return f"⇇ child {_number(data)} {data.get('status')} · {bill} · {data.get('title')}"
         case "transcript.repaired":
             return f"! the transcript was repaired before sending: {data.get('repairs')}"
         case "prefix.broken":
             return f"! the prompt's prefix broke at block {data.get('block')}"
         case _:
             return ""
+
+
+def _number(data: Mapping[str, Any]) -> int:
+    """Of a child within its batch, as the parent counts them."""
+    index = data.get("index")
+    return index + 1 if isinstance(index, int) else 1
 
 
 def call(data: Mapping[str, Any], width: int = ARGUMENTS_WIDTH) -> str:

@@ -49,7 +49,7 @@ def _run(asked: argparse.Namespace) -> Exit | int:
 
 
 def _with_client(asked: argparse.Namespace, client: object) -> Exit:
-    from api.cli import chat, jobs, ledger, sessions, turns
+    from api.cli import approvals, chat, jobs, ledger, people, sessions, stops, turns
     from api.cli.client import Client
 
     assert isinstance(client, Client)
@@ -69,9 +69,23 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
         case "show":
             return sessions.show(client, asked)
         case "approvals":
-            return sessions.approvals(client, asked)
+            return approvals.approvals(client, asked)
+        case "approve":
+            return approvals.approve(client, asked)
+        case "deny":
+            return approvals.deny(client, asked)
         case "jobs":
             return jobs.run(client, asked)
+        case "stop":
+            return stops.stop(client, asked)
+        case "stops":
+            return stops.stops(client, asked)
+        case "resume":
+            return stops.resume(client, asked)
+        case "people":
+            return people.people(client, asked)
+        case "tokens":
+            return people.tokens(client, asked)
         case "ledger":
             return ledger.ledger(client, asked)
         case "replay":

@@ -1,4 +1,4 @@
-"""Owns `sessions`, `show` and `approvals`: what a person reads of what happened."""
+"""Owns `sessions` and `show`: what a person reads of what happened."""
 
 from __future__ import annotations
 
@@ -36,28 +36,45 @@ def sessions(client: Client, asked: argparse.Namespace) -> Exit:
 def show(client: Client, asked: argparse.Namespace) -> Exit:
     session: dict[str, Any] = client.get(f"/v1/sessions/{asked.session}")
     messages = list(pages.rows(client, f"/v1/sessions/{asked.session}/messages", view="transcript"))
+    children = list(pages.rows(client, f"/v1/sessions/{asked.session}/children"))
     if asked.json:
-        screen.as_json({"session": session, "messages": messages})
+        screen.as_json({"session": session, "messages": messages, "children": children})
         return Exit.DONE
     cost = screen.money(session.get("cost_usd"))
+    if children:
+        cost += f" and {screen.money(_sum(children))} of {len(children)} children"
     screen.say(f"{session.get('title') or 'untitled'} · {session.get('model')} · {cost}")
     screen.say(
         f"session {session['id']} · {session.get('status') or 'idle'} · {screen.when(session.get('created_at'))}"
     )
     screen.note_rehearsal(client.target.is_rehearsal)
-    for text in transcript(messages, with_results=asked.tools):
+    for text in transcript(messages, children, with_results=asked.tools):
         screen.say(text)
     return Exit.DONE
 
 
-def transcript(messages: Iterable[Mapping[str, Any]], *, with_results: bool = False) -> Iterable[str]:
-    """Messages as a person reads them: who, when, the text; each tool call with its result folded to a line."""
+def _sum(children: Sequence[Mapping[str, Any]]) -> float | None:
+    """One unknown bill makes the sum unknown."""
+    costs = [child.get("cost_usd") for child in children]
+    return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+
+def transcript(
+    messages: Iterable[Mapping[str, Any]], children: Sequence[Mapping[str, Any]] = (), *, with_results: bool = False
+) -> Iterable[str]:
+    """Messages as a person reads them: who, when, the text; each tool call with its result folded to a line, and with
+    the children that it made."""
+    made: dict[tuple[object, ...], list[str]] = {}
+    for child in children:
+        place = (child.get("parent_id"), child.get("step"), child.get("ordinal"))
+        made.setdefault(place, []).append(_child(child))
     called: dict[str, str] = {}
     for message in messages:
         blocks = _blocks(message.get("content"))
         results = [block for block in blocks if block.get("type") == "tool_result"]
         if len(results) < len(blocks) or not blocks:
             yield f"\n{_head(message)}"
+        ordinal = 0
         for block in blocks:
             match block.get("type"):
                 case "text":
@@ -66,12 +83,23 @@ def transcript(messages: Iterable[Mapping[str, Any]], *, with_results: bool = Fa
                     name = {"tool": block.get("name"), "arguments": block.get("input")}
                     called[str(block.get("id"))] = live.call(name)
                     yield f"  → {live.call(name)}"
+                    ordinal += 1
+                    yield from made.get((message.get("turn_id"), message.get("step"), ordinal), ())
                 case "tool_result":
                     yield _result(block, called, with_results=with_results)
                 case "thinking" | "redacted_thinking":
                     continue
                 case kind:
                     yield f"  [{kind}]"
+
+
+def _child(child: Mapping[str, Any]) -> str:
+    bill = f"{child.get('steps_used')} steps · {screen.money(child.get('cost_usd'))}"
+    where = " · in the background" if child.get("background") else ""
+    title = safe.line(child.get("title") or "", 60)
+    return (
+        f"    ↳ child {child.get('number')} {child.get('status')}{where} · {bill} · {title} · {child.get('session_id')}"
+    )
 
 
 def _head(message: Mapping[str, Any]) -> str:
@@ -97,15 +125,3 @@ def _blocks(content: object) -> Sequence[Block]:
     if not isinstance(content, list):
         return []
     return [cast("Block", block) for block in cast("list[object]", content) if isinstance(block, dict)]
-
-
-def approvals(client: Client, asked: argparse.Namespace) -> Exit:
-    found = list(pages.rows(client, "/v1/approvals", status=asked.status))
-    if asked.json:
-        screen.as_json(found)
-    elif not found:
-        screen.say(f"nothing is {asked.status}")
-    else:
-        rows = [(row["id"], row.get("tool"), row.get("status"), screen.when(row.get("created_at"))) for row in found]
-        screen.table(("approval", "tool", "status", "asked"), rows)
-    return Exit.DONE

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from api.cli import events, exits, screen
+from api.cli import events, exits, screen, waiting
 from api.cli.client import Client
 from api.cli.exits import Exit, Stop
 from api.cli.live import Live, to_stderr
@@ -98,9 +98,13 @@ def conclude(row: dict[str, Any], *, tell: bool = True) -> Exit:
     outcome = exits.of_turn(row)
     status = str(row.get("status"))
     if tell and status == "done":
-        screen.note(f"{screen.money(row.get('cost_usd'))} · {screen.tokens(row.get('tokens'))} · turn {row['id']}")
+        children = row.get("children_cost_usd")
+        of_children = f" and {screen.money(children)} of its children" if children else ""
+        cost = f"{screen.money(row.get('cost_usd'))}{of_children}"
+        screen.note(f"{cost} · {screen.tokens(row.get('tokens'))} · turn {row['id']}")
     elif tell and status == "parked":
-        screen.note(f"turn {row['id']} waits: parked on {row.get('parked_on')} {exits.error_text(row)}")
+        for line in waiting.told(row):
+            screen.note(line)
     elif tell:
         code, why = exits.error_code(row) or f"turn_{status}", exits.error_text(row)
         print(screen.failure(code, why or f"turn {row['id']} is {status}"), file=sys.stderr)
@@ -120,12 +124,18 @@ def watch(client: Client, asked: argparse.Namespace) -> Exit:
             screen.as_line({"id": seen.event.id, "event": seen.event.kind, "data": seen.event.data})
         else:
             live.show(seen)
+        if seen.event.kind in {"turn.parked", "snapshot"} and _waits_for_someone(client, asked.turn):
+            break
     live.end_line()
     return conclude(client.get(f"/v1/turns/{asked.turn}"), tell=not asked.json)
 
 
 def steer(client: Client, asked: argparse.Namespace) -> Exit:
-    return _told(asked, client.post(f"/v1/turns/{asked.turn}/steer", {"input": asked.text}), "will read it")
+    answer: dict[str, Any] = client.post(f"/v1/turns/{asked.turn}/steer", {"input": asked.text})
+    if answer.get("how") == "queued":
+        own = answer["turn"]["id"]
+        return _told(asked, answer, f"is not yours to steer: your words wait as a turn of their own, {own}")
+    return _told(asked, answer, "will read it")
 
 
 def cancel(client: Client, asked: argparse.Namespace) -> Exit:

@@ -50,6 +50,7 @@ class Feed:
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._overdue = 0
+        self._told_park = -1
         self._mending: asyncio.Task[None] | None = None
         self._task = asyncio.create_task(self._run(), name=f"feed {turn}")
 
@@ -95,6 +96,8 @@ class Feed:
                 self.log.append(sent.id, frames.of_event(sent))
                 if sent.kind is EventKind.TURN_FINISHED:
                     self.over = True
+                elif sent.kind is EventKind.TURN_PARKED:
+                    self._told_park = sent.fence
             case Drop():
                 pass
             case _:
@@ -137,10 +140,19 @@ class Feed:
 
     def stands(self, standing: Standing | None) -> None:
         """Told once a second. What the stream should have brought and did not is made from the rows."""
-        behind = standing is None or standing.status in TERMINAL or self.timeline.lacks({standing.step} - {0})
+        behind = (
+            standing is None
+            or standing.status in TERMINAL
+            or self.timeline.lacks({standing.step} - {0})
+            or self._slept_unheard(standing)
+        )
         self._overdue = self._overdue + 1 if behind and not self.over else 0
         if self._overdue >= 2 and (self._mending is None or self._mending.done()):
             self._mending = asyncio.create_task(self._mend(standing))
+
+    def _slept_unheard(self, standing: Standing | Seen | None) -> bool:
+        """Whether a park never came by the stream. It raises the fence by one above that of the event that tells it."""
+        return standing is not None and standing.status is TurnStatus.PARKED and standing.fence - 1 > self._told_park
 
     async def _mend(self, standing: Standing | Seen | None) -> None:
         async with self._lock:
@@ -153,7 +165,10 @@ class Feed:
             ended = standing is None or (view is not None and view.status in TERMINAL)
             self.timeline.finished = ended
             news = self.timeline.settle(steps)
-            if news or (ended and (not self.timeline.safe or self.timeline.open_step is not None)):
+            unheard = self._slept_unheard(standing)
+            if unheard and standing is not None:
+                self._told_park = standing.fence - 1
+            if news or unheard or (ended and (not self.timeline.safe or self.timeline.open_step is not None)):
                 self.timeline.damaged = self.timeline.damaged and not ended
                 self._snapshot(self._unresumable(standing), view)
             if ended:

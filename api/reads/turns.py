@@ -9,19 +9,23 @@ from psycopg.rows import DictRow, dict_row
 
 from api import problems
 from api.answers import bill, dollars
+from api.reads.approvals import OF_TURN
 from api.visible import only
-from api.wire.shown import Failure, Tokens, Turn, Waiting
+from api.wire.shown import Failure, Question, Tokens, Turn, Waiting, Wanted
 from shared.store.pool import Connection
 from shared.values import TurnStatus
 
-SHOWN: LiteralString = """
+_COLUMNS: LiteralString = """
 select t.id, t.seq, t.session, t.status, t.class, p.name as requested_by, t.parked_on, t.parked_at, t.wake_at, t.answer,
-  t.error_code, t.error_text, t.steps, t.refunds, t.max_steps, t.spent_usd, t.cost_unknown, t.cap_usd, t.attempts,
-  t.takeovers, t.cancel_requested_at, t.created_at, t.queued_at, t.started_at, t.finished_at, t.deadline_at, t.fence,
+  t.error_code, t.error_text, t.steps, t.refunds, t.max_steps, t.spent_usd, t.cost_unknown,
+  t.children_usd, t.children_unknown, t.parent, t.cap_usd, t.attempts, t.takeovers,
+  t.cancel_requested_at, t.created_at, t.queued_at, t.started_at, t.finished_at, t.deadline_at, t.fence,
   c.input, c.output, c.cache_read, c.cache_write,
   t.status = 'queued' and exists (
     select 1 from turns e where e.session = t.session
-      and (e.status in ('running', 'parked') or (e.status = 'queued' and e.seq < t.seq))) as behind
+      and (e.status in ('running', 'parked') or (e.status = 'queued' and e.seq < t.seq))) as behind,
+"""
+_FROM: LiteralString = """
 from turns t
 join sessions s on s.id = t.session
 join principals p on p.id = t.requested_by
@@ -32,6 +36,7 @@ cross join lateral (
   from calls where calls.turn = t.id
 ) c
 """
+SHOWN = _COLUMNS + OF_TURN + _FROM
 ONE = only(SHOWN + " where t.id = %(turn)s")
 OF_SESSION = only(
     SHOWN + " where t.session = %(session)s and t.seq < %(before)s and t.class <> 'chore'",
@@ -79,6 +84,8 @@ def shown(row: DictRow) -> Turn:
         steps_refunded=row["refunds"],
         max_steps=row["max_steps"],
         cost_usd=bill(row["spent_usd"], row["cost_unknown"]),
+        children_cost_usd=bill(row["children_usd"], row["children_unknown"]),
+        parent_id=row["parent"],
         cap_usd=dollars(row["cap_usd"]),
         tokens=Tokens(
             input=row["input"], output=row["output"], cache_read=row["cache_read"], cache_write=row["cache_write"]
@@ -103,6 +110,10 @@ def _waiting(row: dict[str, Any]) -> Waiting | None:
         case TurnStatus.QUEUED:
             return Waiting(on="session" if row["behind"] else "worker", since=row["queued_at"], until=None)
         case TurnStatus.PARKED:
-            return Waiting(on=row["parked_on"], since=row["parked_at"], until=row["wake_at"])
+            return Waiting(
+                on=row["parked_on"], since=row["parked_at"], until=row["wake_at"],
+                approvals=[Wanted(**one) for one in row["approvals"] or ()],
+                questions=[Question(**one) for one in row["questions"] or ()],
+            )  # fmt: skip
         case _:
             return None

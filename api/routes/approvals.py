@@ -5,28 +5,21 @@ from __future__ import annotations
 from typing import Literal
 
 from fastapi import APIRouter
-from psycopg.rows import dict_row
 from starlette.responses import Response
 
-from api import answers, pages
-from api.injected import Reading, Serving
-from api.openapi import gives
-from api.visible import only
+from api import answers, commands, pages
+from api.commands import Answer
+from api.injected import Reading, Serving, Writing, identifier
+from api.openapi import accepts, gives
+from api.problems import invalid
+from api.reads import approvals
+from api.waking import ring_for
+from api.wire.asked import DecisionAsked
 from api.wire.shown import Approval, ApprovalPage
+from shared.store import waits
 from shared.store.pool import Connection
 
 router = APIRouter(tags=["approvals"])
-LIST = only(
-    """
-select a.id, a.turn, a.session, a.step, a.tool, r.arguments, a.status, a.created_at, a.expires_at, a.decided_at,
-  d.name as decided_by, a.note
-from approvals a join sessions s on s.id = a.session
-left join tool_runs r on r.turn = a.turn and r.step = a.step and r.ordinal = a.ordinal
-left join principals d on d.id = a.decided_by
-where (%(status)s::text is null or a.status = %(status)s)
-""",
-    " order by a.created_at desc, a.id limit %(limit)s offset %(skip)s",
-)
 Status = Literal["pending", "approved", "denied", "expired", "void"]
 
 
@@ -38,19 +31,34 @@ def list_approvals(
     limit: pages.Limit = pages.DEFAULT,
     cursor: pages.Cursor = None,
 ) -> Response:
-    """What was asked of people in the sessions that the caller may see, newest first."""
+    """What was asked of people in the sessions that the caller may see, newest first, one batch in call order."""
     skip = pages.decode(cursor, 0)
-    values = {"who": caller.principal.id, "status": status, "limit": limit + 1, "skip": skip}
+    rows = serving.database.read(lambda c: approvals.page(c, caller.principal, status, skip, limit + 1))
+    following = pages.encode(skip + limit) if len(rows) > limit else None
+    return answers.ok(ApprovalPage(items=rows[:limit], next=following))
 
-    def read(connection: Connection) -> Response:
-        rows = connection.cursor(row_factory=dict_row).execute(LIST, values).fetchall()
-        items = [
-            Approval(
-                turn_id=row["turn"], session_id=row["session"],
-                **{key: value for key, value in row.items() if key not in {"turn", "session"}},
-            )
-            for row in rows[:limit]
-        ]  # fmt: skip
-        return answers.ok(ApprovalPage(items=items, next=pages.encode(skip + limit) if len(rows) > limit else None))
 
-    return serving.database.read(read)
+@router.get("/v1/approvals/{approval}", responses=gives(Approval))
+def get_approval(serving: Serving, caller: Reading, approval: str) -> Response:
+    """One request with its arguments whole."""
+    id_ = identifier(approval)
+    return answers.ok(serving.database.read(lambda c: approvals.find(c, id_, caller.principal)))
+
+
+@router.post("/v1/approvals/{approval}", openapi_extra=accepts(DecisionAsked), responses=gives(Approval))
+def decide(serving: Serving, written: Writing, approval: str) -> Response:
+    """Allow one call, or deny it; the decision is made once and stands."""
+    id_, who = identifier(approval), written.caller.principal
+    asked = written.body(DecisionAsked)
+    if asked.scope != "once":
+        raise invalid("scope", "only 'once' can be granted: decide on each call", code="scope_unsupported")
+
+    def effect(connection: Connection) -> Answer:
+        approvals.find(connection, id_, who)  # what one may not see does not exist, whatever one's role
+        woken = waits.decide(
+            connection, id_, who.id, who.role, approve=asked.decision == "approve", note=asked.note or None
+        )
+        shown = approvals.find(connection, id_, who)
+        return Answer(200, answers.text(shown), after=lambda: ring_for(serving, woken))
+
+    return commands.perform(serving, written, effect).response()

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.wire.fields import Dollars, Line, ModelName, Name, Path, ProfileName, Steps, Words
+from api.wire.fields import Dollars, Line, ModelName, Name, Note, Path, ProfileName, Steps, Words
 from shared.values import Audience, OnBusy
 
 Input = str | list[dict[str, Any]]
@@ -37,6 +37,19 @@ class TurnAsked(Asked):
 
 class SteerAsked(Asked):
     input: Input = INPUT
+
+
+class DecisionAsked(Asked):
+    decision: Literal["approve", "deny"]
+    scope: Literal["once", "session", "always"] = Field(default="once", description="Only 'once' for now")
+    note: Note | None = Field(default=None, description="The model reads it where the call is denied")
+
+
+class StopAsked(Asked):
+    scope: Literal["fleet", "person", "job", "profile", "tool"]
+    subject: Name | None = Field(default=None, description="Id or name of the person or job; profile; tool")
+    cancel: bool = Field(default=False, description="Also cancel what is there now, with its trees")
+    note: Note = Field(default="", description="Why; whoever calls a stopped tool reads it")
 
 
 class Nothing(Asked):

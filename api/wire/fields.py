@@ -24,6 +24,7 @@ def _not_blank(text: str) -> str:
 
 Line = Annotated[str, Field(max_length=500), AfterValidator(_storable)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_storable), AfterValidator(_not_blank)]
+Note = Annotated[str, Field(max_length=2_000), AfterValidator(_storable), AfterValidator(str.strip)]
 Words = Annotated[str, Field(max_length=200_000), AfterValidator(_storable)]
 Path = Annotated[str, Field(min_length=1, max_length=4000), AfterValidator(_storable)]
 ModelName = Annotated[str, Field(min_length=1, max_length=200, pattern=MODEL_NAME)]

@@ -41,12 +41,36 @@ class Tokens(Shown):
     cache_write: int = 0
 
 
+class Wanted(Shown):
+    """A call that waits for a person's decision, of the turn itself or of a child that it waits for."""
+
+    id: UUID
+    turn_id: UUID
+    tool: str
+    arguments: str | None
+    role: str
+    four_eyes: bool
+    created_at: datetime
+    expires_at: datetime | None
+
+
+class Question(Shown):
+    """What the model asks the person: the next thing said to the turn is the answer."""
+
+    id: UUID
+    text: str
+    created_at: datetime
+    expires_at: datetime | None
+
+
 class Waiting(Shown):
     """Why a turn is not running. `on`: `worker`, `session` (an earlier turn of it), or what it is parked on."""
 
     on: str
     since: datetime
     until: datetime | None
+    approvals: list[Wanted] = []
+    questions: list[Question] = []
 
 
 class Turn(Shown):
@@ -63,6 +87,9 @@ class Turn(Shown):
     steps_refunded: int
     max_steps: int
     cost_usd: float | None
+    children_cost_usd: float | None
+    """Of its children that are over, theirs included; it counts in the turn's cap beside `cost_usd`."""
+    parent_id: UUID | None
     cap_usd: float | None
     tokens: Tokens
     attempts: int
@@ -121,9 +148,32 @@ class Session(Shown):
     created_at: datetime
 
 
+class Child(Shown):
+    """A turn that works for another: `parent_id`, `step` and `ordinal` name the call that made it, `number` its place
+    there. `cost_usd` is its own and its children's."""
+
+    turn_id: UUID
+    session_id: UUID
+    parent_id: UUID
+    step: int
+    ordinal: int
+    number: int
+    title: str
+    status: str
+    background: bool
+    steps_used: int
+    cost_usd: float | None
+    created_at: datetime
+    finished_at: datetime | None
+
+
 class Page(Shown):
     items: list[Any]
     next: str | None = None
+
+
+class ChildPage(Page):
+    items: list[Child]
 
 
 class SessionPage(Page):
@@ -166,13 +216,23 @@ class CallPage(Page):
 
 
 class Approval(Shown):
+    """`cut`: the arguments are longer than what is shown. `may_decide`: by the caller, now."""
+
     id: UUID
     turn_id: UUID
     session_id: UUID
+    session_title: str
     step: int
+    ordinal: int
     tool: str
+    digest: str
     arguments: str | None
+    cut: bool
+    role: str
+    four_eyes: bool
+    requested_by: str | None
     status: str
+    may_decide: bool
     created_at: datetime
     expires_at: datetime | None
     decided_at: datetime | None
@@ -182,6 +242,23 @@ class Approval(Shown):
 
 class ApprovalPage(Page):
     items: list[Approval]
+
+
+class Stop(Shown):
+    id: UUID
+    scope: str
+    subject: str | None
+    name: str | None
+    cancel: bool
+    note: str
+    placed_by: str
+    created_at: datetime
+    lifted_at: datetime | None
+    lifted_by: str | None
+
+
+class StopPage(Page):
+    items: list[Stop]
 
 
 class ClockMoved(Shown):

@@ -1,9 +1,15 @@
-"""Owns `./dev bench`: the benchmarks of a checkout, without any provider's key."""
+"""Owns `./dev bench`: the benchmarks of a checkout, and the drill at its full length; without any provider's key."""
 
 from __future__ import annotations
 
 from deploy.commands.checkout import ROOT, run_script
 
+DRILL_RUNS = "10"
+
 
 def main(argv: list[str]) -> int:
+    if argv[:1] == ["drill"]:
+        from deploy.drill import main as drill
+
+        return drill(["--runs", DRILL_RUNS, *argv[1:]])
     return run_script(ROOT / "tests" / "bench" / "run.py", argv)

@@ -14,6 +14,7 @@ from api.cli import events, jobs, pages
 from api.cli.client import Client
 from api.cli.events import Seen
 from api.cli.exits import Stop
+from deploy.demo.family import Child, Family, Worked
 
 SCAFFOLD = Path(__file__).parent / "prompt.md"
 EVERY_MORNING = "30 6 * * *"
@@ -23,13 +24,18 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of it. `calls` are rows of the API; `file` is the delivered brief."""
+    """What came of it. `calls` are rows of the API, of the turn alone; `file` is the delivered brief."""
 
     job: Row
     turn: Row
     session: Row
     calls: list[Row]
+    children: list[Worked]
     file: Path
+
+    @property
+    def all_calls(self) -> list[Row]:
+        return [*self.calls, *(call for child in self.children for call in child.calls)]
 
 
 def make(client: Client, folder: Path, *, zone: str) -> Row:
@@ -45,12 +51,21 @@ def make(client: Client, folder: Path, *, zone: str) -> Row:
     return client.post("/v1/jobs", body)
 
 
-def run(client: Client, job: Row, *, show: Callable[[Seen], None], lost: Callable[[str], None]) -> Run:
+def run(
+    client: Client,
+    job: Row,
+    *,
+    show: Callable[[Seen], None],
+    show_child: Callable[[Child, Seen], None],
+    lost: Callable[[str], None],
+) -> Run:
     """Due now, and followed to its end. Raises Stop where it ends any other way than done and delivered."""
     asked: Row = client.post(f"/v1/jobs/{job['id']}/run")
     turn = jobs.wait_for_turn(client, str(job["id"]), asked)
+    family = Family(client, show_child)
     for seen in events.follow(client, turn, lost=lost):
         show(seen)
+        family.see(seen)
     row: Row = client.get(f"/v1/turns/{turn}")
     if row["status"] != "done":
         error: Row = row.get("error") or {}
@@ -59,7 +74,8 @@ def run(client: Client, job: Row, *, show: Callable[[Seen], None], lost: Callabl
         )
     file = _await_delivery(client, job, str(asked["id"]))
     session: Row = client.get(f"/v1/sessions/{row['session_id']}")
-    return Run(job, row, session, list(pages.rows(client, f"/v1/turns/{turn}/calls")), file)
+    calls = list(pages.rows(client, f"/v1/turns/{turn}/calls"))
+    return Run(job, row, session, calls, family.worked(), file)
 
 
 def _await_delivery(client: Client, job: Row, run_id: str) -> Path:

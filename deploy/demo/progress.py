@@ -10,6 +10,7 @@ from typing import Any, cast
 from api.cli import live, safe, screen
 from api.cli.events import Seen
 from api.cli.fold import Dropped
+from deploy.demo.family import Child
 
 
 def say(text: str = "") -> None:
@@ -43,6 +44,24 @@ class Progress:
                 sentence = live.describe(kind, data)
                 if sentence:
                     say(f"    {sentence}")
+
+    def show_child(self, child: Child, seen: Seen) -> None:
+        """The same of an agent that works for the turn, with its number in front. From a thread of its own."""
+        if isinstance(seen.change, Dropped):
+            return
+        data = seen.event.data
+        match seen.event.kind:
+            case "tool.called":
+                self._called(data)
+                say(f"      [{child.number}] → {live.call(data, 84)}")
+            case "step.finished":
+                say(f"      [{child.number}] step {data.get('step')} · {bill(data)}")
+            case "turn.finished":
+                say(f"      [{child.number}] {data.get('status')}")
+            case kind:
+                sentence = live.describe(kind, data)
+                if sentence:
+                    say(f"      [{child.number}] {sentence}")
 
     def _called(self, data: Any) -> None:
         name = str(data.get("tool"))

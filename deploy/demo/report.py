@@ -37,8 +37,12 @@ def as_json(stack: Stack, run: Run, progress: Progress, seconds: float) -> dict[
         "stack_started_s": round(stack.started_s, 2),
         "read": list(progress.read),
         "tools": progress.tools,
-        "calls": run.calls,
-        **total(run.calls),
+        "calls": run.all_calls,
+        "children": [
+            {"number": one.child.number, "title": one.child.title, "turn": one.turn, "calls": len(one.calls)}
+            for one in run.children
+        ],
+        **total(run.all_calls),
         "turn": run.turn,
         "session": run.session,
         "file": str(run.file),
@@ -59,6 +63,10 @@ def show(stack: Stack, run: Run, progress: Progress, seconds: float, *, keep: bo
         screen.say(f"  … and {len(progress.read) - MOST_READ} more")
     _title("The bill")
     calls_table(run.calls)
+    for one in run.children:
+        screen.say(f"\nagent {one.child.number}: {safe.line(one.child.title, 80)}")
+        calls_table(one.calls)
+    screen.say()
     _sum(stack, run)
     _title("Where it is")
     _places(stack, run, keep=keep)
@@ -68,9 +76,11 @@ def show(stack: Stack, run: Run, progress: Progress, seconds: float, *, keep: bo
 
 
 def _sum(stack: Stack, run: Run) -> None:
-    summed = total(run.calls)
+    calls = run.all_calls
+    summed = total(calls)
     tokens = " + ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in summed["tokens"].items())
-    screen.say(f"{len(run.calls)} calls, {tokens} tokens = {screen.money(summed['cost_usd'])}")
+    of = f" of {1 + len(run.children)} agents" if run.children else ""
+    screen.say(f"{len(calls)} calls{of}, {tokens} tokens = {screen.money(summed['cost_usd'])}")
     if stack.is_rehearsal:
         screen.say(
             f"This is the rehearsal provider's bill, at the prices of {run.session.get('model')}: nothing was spent and"

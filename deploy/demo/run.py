@@ -77,7 +77,7 @@ def _on(stack: Stack, settings: Settings, folder: Path, asked: argparse.Namespac
             made = job.make(client, folder, zone=settings.team_zone)
             say(f"Job '{made['name']}' is due now, on {folder}, read-only")
             try:
-                done = job.run(client, made, show=progress.show, lost=_lost)
+                done = job.run(client, made, show=progress.show, show_child=progress.show_child, lost=_lost)
             finally:
                 job.put_away(client, made)
     except Stop as stop:

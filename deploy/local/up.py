@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from deploy.local.explain import StackError
@@ -17,14 +18,18 @@ from shared.errors import WRONG_SETTINGS, SettingsError
 from shared.settings import load
 
 
-def main(argv: list[str]) -> int:
+def main(argv: list[str], change: Callable[[Stack], None] | None = None) -> int:
+    """`change` may alter what is planned before it starts: a drill has workers of its own."""
     asked = _parse(argv)
     fleet = Fleet(asked.workers, asked.concurrency, asked.schedulers, asked.beats, asked.apis)
     try:
         settings = load()
         home = open_home(settings.home)
         with locked(home):
-            return _run(plan(home, settings, fleet, pg_bin=asked.pg_bin), as_json=asked.json)
+            planned = plan(home, settings, fleet, pg_bin=asked.pg_bin)
+            if change is not None:
+                change(planned)
+            return _run(planned, as_json=asked.json)
     except SettingsError as error:
         print(error.message, file=sys.stderr)
         return WRONG_SETTINGS

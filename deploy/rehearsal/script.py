@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from deploy.rehearsal.loose import Json, is_array, is_object
-from deploy.rehearsal.policies import steps
+from deploy.rehearsal.policies import steps, tree
 from deploy.rehearsal.policies.view import texts_of
 from deploy.rehearsal.reply import Reply, WrongScript, reply_from
 
@@ -26,7 +26,7 @@ class Script:
     contains: str | None
     replies: tuple[Reply, ...]
     repeat: bool
-    policy: steps.Steps | None
+    policy: steps.Steps | tree.Tree | None
     positions: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
 
     @property
@@ -35,8 +35,13 @@ class Script:
 
     def next(self, session: str | None, request: Json) -> tuple[Reply, str] | None:
         """The next reply for this session, or None when the script has no more."""
-        if self.policy is not None:
-            return steps.reply(self.policy, request), f"{self.label} steps"
+        match self.policy:
+            case steps.Steps() as policy:
+                return steps.reply(policy, request), f"{self.label} steps"
+            case tree.Tree() as policy:
+                return tree.reply(policy, request), f"{self.label} tree"
+            case None:
+                pass
         key = session or ""
         at = self.positions.get(key, 0)
         if at >= len(self.replies) and not self.repeat:
@@ -63,6 +68,8 @@ KEYS: Final = frozenset(
         "text",
         "gap_s",
         "chunks",
+        "width",
+        "goal",
     )
 )
 
@@ -86,7 +93,7 @@ class ScriptBook:
         for key in given:
             if key not in KEYS:
                 raise WrongScript(f"script.{key}: unknown; known are {', '.join(sorted(KEYS))}")
-        policy = steps.read(given) if given.get("policy") else None
+        policy = _policy(given)
         replies: Any = given.get("replies") or []
         if policy is None and (not is_array(replies) or not replies):
             raise WrongScript("script.replies: should be a list of at least one reply")
@@ -131,6 +138,12 @@ class ScriptBook:
                 if script.contains in last:
                     yield script
         yield from (script for script in free if script.contains is None)
+
+
+def _policy(given: Json) -> steps.Steps | tree.Tree | None:
+    if not given.get("policy"):
+        return None
+    return tree.read(given) if given["policy"] == "tree" else steps.read(given)
 
 
 def _names(request: Json) -> Iterator[str]:

@@ -64,7 +64,7 @@ def place(request: Request, state: PlanState) -> MarkedRequest:
             pinned, end = _pinned(request, state), _boundary_before(request.pieces, len(request.pieces), state.route)
         case _:
             assert_never(state.purpose)
-    front = _front(request, state)
+    front = _front(request, state, pinned)
     tail = {index for index in (pinned, end) if index is not None}
     if len(front) < 2 and pinned is not None:  # no static prefix to split: the third goes on the tail
         earlier = _boundary_before(request.pieces, pinned, state.route)
@@ -116,13 +116,17 @@ def descending(marks: Sequence[Mark]) -> tuple[Mark, ...]:
     return tuple(found)
 
 
-def _front(request: Request, state: PlanState) -> tuple[Mark, ...]:
-    """The end of tools and stable tier, shared by all sessions of a profile, and the end of the system prompt."""
+def _front(request: Request, state: PlanState, pinned: int | None) -> tuple[Mark, ...]:
+    """The end of tools and stable tier, shared by all sessions of a profile, and the end of the system prompt. While no
+    mark is wanted for where the last request wrote, the end of the context tier too: children of one parent share it,
+    and are told apart only after it."""
     ttl = clamp_ttl(state.front_ttl or state.ttl, state.route)
     if not request.system:
         return (Mark(Place.TOOLS, 0, ttl),) if request.tools_text else ()
     last = len(request.system) - 1
     ends = (0, last) if request.stable_proved and last > 0 else (last,)
+    if len(ends) == 2 and last > 1 and pinned is None:
+        ends = (0, last - 1, last)
     return tuple(Mark(Place.SYSTEM, index, ttl) for index in ends if can_carry(request.system[index]))
 
 

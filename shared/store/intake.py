@@ -1,4 +1,4 @@
-"""How work comes in: a session, a turn with its first input, a steer, a cancel. It writes rows; the caller commits,
+"""How work comes in: a session, a turn with its first input, a steer. It writes rows; the caller commits,
 then rings.
 
 The invariant: what a person sent stands in a committed row before they are answered.
@@ -17,9 +17,23 @@ from psycopg.rows import DictRow, dict_row
 
 from shared.errors import Refused
 from shared.ids import uuid7
+from shared.request import blocks
+from shared.store import waits
 from shared.store.pool import Connection
-from shared.store.statements import inbox, one
-from shared.values import AGING, TERMINAL, Audience, InboxKind, OnBusy, SessionKind, TurnClass, TurnStatus
+from shared.store.statements import every, inbox, one
+from shared.store.waits import Woken
+from shared.values import (
+    AGING,
+    ROLE_RANK,
+    TERMINAL,
+    Audience,
+    InboxKind,
+    OnBusy,
+    ParkReason,
+    Role,
+    SessionKind,
+    TurnClass,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,8 @@ class NewTurn:
     cap_usd: Decimal | None = None
     stable_prefix_len: int | None = None
     id: UUID | None = None
+    job: UUID | None = None
+    shared_key: str | None = None
 
 
 class How(StrEnum):
@@ -59,10 +75,17 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """`turn` is the new turn, or, where the input steered, the running one."""
+    """`turn` is the new turn, or, where the input steered, the one that it steered; `woken` may be rung for."""
 
     turn: UUID
     how: How
+    woken: Woken | None = None
+
+
+MOST_STEERING = 256 * 1024
+"""Bytes. What is said to a turn at work goes into its window whether it fits or not; a long text is a turn's input."""
+MOST_UNREAD = 50
+"""How much may be said to a turn before it has read any of it."""
 
 
 def create_session(connection: Connection, new: NewSession) -> UUID:
@@ -84,20 +107,30 @@ def create_session(connection: Connection, new: NewSession) -> UUID:
 def admit(connection: Connection, new: NewTurn, *, on_busy: OnBusy, queue_bound: int) -> Admitted:
     """Admit a turn, or steer the live one, or refuse. Inside a transaction; a committed row stands before any ring.
 
-    Raises Refused: `session_busy` (409, on_busy reject), `session_queue_full` (429).
+    Raises Refused: `session_busy` (409, on_busy reject), `session_queue_full` (429), and what `steer` raises.
     """
-    one(connection, inbox.SESSION_GATE, {"session": new.session})
-    live = one(connection, inbox.LIVE_TURN, {"session": new.session})
-    queued = one(connection, inbox.QUEUED_COUNT, {"session": new.session}) or {"n": 0}
+    session = {"session": new.session}
+    one(connection, inbox.SESSION_GATE, session)
+    if on_busy is OnBusy.STEER:
+        # In this order: a turn that is claimed between the two is found by the second.
+        started = one(connection, inbox.STARTED_TURN_ALONE, session)
+        live = started or one(connection, inbox.LIVE_TURN_ALONE, session)
+        said = None if live is None else _said(connection, live["id"], new)
+        return said or _queue(connection, new, queue_bound)
+    live = one(connection, inbox.LIVE_TURN, session)
+    queued = one(connection, inbox.QUEUED_COUNT, session) or {"n": 0}
     if on_busy is OnBusy.REJECT and (live or queued["n"]):
         turn = live["id"] if live else "queued"
         raise Refused(
             f"the session is busy (turn {turn}): wait for it, or send with on_busy=queue or steer",
             code="session_busy", status=409,
         )  # fmt: skip
-    if on_busy is OnBusy.STEER and live and new.payload is not None and live["class"] != TurnClass.CHORE:
-        _add(connection, new.session, live["id"], InboxKind.STEER, new.principal, new.payload, f"steer:{uuid7()}")
-        return Admitted(live["id"], How.STEERED)
+    return _queue(connection, new, queue_bound)
+
+
+def _queue(connection: Connection, new: NewTurn, queue_bound: int) -> Admitted:
+    """A turn of its own, behind those that wait. The session's gate is held."""
+    queued = one(connection, inbox.QUEUED_COUNT, {"session": new.session}) or {"n": 0}
     if queued["n"] >= queue_bound:
         raise Refused(
             f"{queue_bound} turns already wait in this session: let some finish, or cancel some",
@@ -108,6 +141,7 @@ def admit(connection: Connection, new: NewTurn, *, on_busy: OnBusy, queue_bound:
         "turn": turn, "session": new.session, "class": new.turn_class, "principal": new.principal,
         "aging_s": AGING[new.turn_class], "deadline_s": new.deadline_s, "max_steps": new.max_steps,
         "cap_usd": new.cap_usd, "payload": new.payload, "stable_prefix_len": new.stable_prefix_len,
+        "job": new.job, "shared_key": new.shared_key,
     }  # fmt: skip
     one(connection, inbox.ADMIT_TURN, params)
     return Admitted(turn, How.QUEUED)
@@ -122,21 +156,68 @@ def _add(
     return one(connection, inbox.ADD_TO_INBOX, params) is not None
 
 
-def steer(connection: Connection, turn: UUID, principal: UUID, payload: str) -> DictRow:
-    """Add a steering message to a turn that is not over. Returns the turn's row as it was.
+def steer(connection: Connection, turn: UUID, new: NewTurn, *, queue_bound: int) -> Admitted:
+    """Say `new.payload` to a turn that is not over. One that sleeps for a person takes it as the person's answer: to
+    its question, or as a no to what it asked to be allowed; any other folds it at its next boundary, and a call that
+    is out is cut for it. Who may not lend that turn their word gets a turn of their own, `new`.
 
-    Meets the finish on the turn's row: FOR SHARE here, FOR UPDATE there, and the finish then looks into the inbox.
-    Raises Refused `turn_over` (409) with the status it ended in.
+    Meets the finish and the park on the turn's row: both lock it, and look at what is here in a later statement.
+    Raises Refused `not_found`, `turn_over` (409) with the status it ended in, `steer_too_large` (413),
+    `steers_unread` (429), `session_queue_full` (429).
     """
+    one(connection, inbox.SESSION_GATE, {"session": new.session})
     found = one(connection, inbox.STEERABLE, {"turn": turn})
-    if found is None:
+    if found is None or found["session"] != new.session:
         raise Refused("there is no such turn", code="not_found", status=404)
     if found["status"] in TERMINAL:
         raise Refused(
             f"the turn is over ({found['status']}): send the text as a new turn", code="turn_over", status=409
         )
-    _add(connection, found["session"], turn, InboxKind.STEER, principal, payload, f"steer:{uuid7()}")
-    return found
+    return _said(connection, turn, new) or _queue(connection, new, queue_bound)
+
+
+def _said(connection: Connection, turn: UUID, new: NewTurn) -> Admitted | None:
+    """The turn's row is locked and not terminal. None where these words are not for this turn."""
+    row = one(connection, inbox.PEEK, {"turn": turn})
+    if new.payload is None or row is None or row["class"] == TurnClass.CHORE:
+        return None
+    speaker = {"turn": turn, "principal": new.principal}
+    if not _may_steer(new.principal, every(connection, inbox.VOICES, speaker)):
+        return None
+    _bounded(connection, turn, new)
+    one(connection, inbox.CONTRIBUTE, speaker)
+    if row["parked_on"] in (ParkReason.APPROVAL, ParkReason.CLARIFY):
+        text = "\n".join(blocks.text_of(block) for block in blocks.split(new.payload))
+        if waits.answer(connection, turn, new.principal, text):
+            return Admitted(turn, How.STEERED, waits.wake(connection, turn))
+    # What is said before a turn begins is a part of its input, which no turn before it reads.
+    kind = InboxKind.INPUT if row["started_at"] is None else InboxKind.STEER
+    _add(connection, new.session, turn, kind, new.principal, new.payload, f"{InboxKind.STEER}:{uuid7()}")
+    return Admitted(turn, How.STEERED)
+
+
+def _may_steer(speaker: UUID, voices: Sequence[DictRow]) -> bool:
+    """A turn has the least authority of all whose words it carries: a weaker word would take from it what its people
+    may do, so it is spoken to by equals and by those above. Who is not found is nobody."""
+    authority = min((ROLE_RANK[Role(row["role"])] for row in voices if row["heard"]), default=None)
+    own = next((ROLE_RANK[Role(row["role"])] for row in voices if row["id"] == speaker), None)
+    return authority is not None and own is not None and own >= authority
+
+
+def _bounded(connection: Connection, turn: UUID, new: NewTurn) -> None:
+    size = len((new.payload or "").encode("utf-8", "surrogatepass"))
+    if size > MOST_STEERING:
+        raise Refused(
+            f"the text has {size:,} bytes and what is said to a turn at work may have {MOST_STEERING:,}: "
+            "send it as a turn of its own (on_busy=queue), or put it into a file",
+            code="steer_too_large", status=413,
+        )  # fmt: skip
+    unread = one(connection, inbox.UNREAD_OF_TURN, {"session": new.session, "turn": turn}) or {"n": 0}
+    if unread["n"] >= MOST_UNREAD:
+        raise Refused(
+            f"the turn has {unread['n']} messages to read already: wait until it has read them",
+            code="steers_unread", status=429,
+        )  # fmt: skip
 
 
 def deliver(connection: Connection, session: UUID, author: UUID, payload: str, dedupe: str) -> UUID | None:
@@ -150,38 +231,6 @@ def deliver(connection: Connection, session: UUID, author: UUID, payload: str, d
         return None
     chore = NewTurn(session, author, TurnClass.CHORE, None, deadline_s=600, max_steps=1)
     return admit(connection, chore, on_busy=OnBusy.QUEUE, queue_bound=1_000_000).turn
-
-
-def cancel(connection: Connection, turn: UUID, principal: UUID) -> DictRow:
-    """Ask a turn to end, whatever its state. Inside a transaction; returns `{status, holder}` as it is afterwards.
-
-    Queued and parked turns end here; a running one is ended by its holder. Raises Refused `turn_over` (409).
-    """
-    params = {"turn": turn, "principal": principal}
-    for _ in range(5):  # a turn moves between states while we look; each try is a compare-and-set
-        if one(connection, inbox.CANCEL_QUEUED, params):
-            return {"status": TurnStatus.CANCELLED, "holder": None}
-        running = one(connection, inbox.CANCEL_RUNNING, params)
-        if running:
-            return {"status": TurnStatus.RUNNING, "holder": running["holder"]}
-        found = fetch(connection, "select session, status, answer from turns where id = %s", (turn,))
-        if found is None:
-            raise Refused("there is no such turn", code="not_found", status=404)
-        if found["status"] in TERMINAL:
-            raise Refused(f"the turn is over already ({found['status']})", code="turn_over", status=409)
-        if found["status"] == TurnStatus.PARKED and _cancel_parked(connection, turn, found["session"], principal):
-            return {"status": TurnStatus.CANCELLED, "holder": None}
-    raise Refused("the turn changes faster than it can be cancelled: try again", code="turn_moving", status=409)
-
-
-def _cancel_parked(connection: Connection, turn: UUID, session: UUID, principal: UUID) -> bool:
-    """Session first, then the turn re-read in a later statement: the fence must not rise under a live holder."""
-    connection.execute("select 1 from sessions where id = %s for no key update", (session,))
-    row = fetch(connection, "select status from turns where id = %s for update", (turn,))
-    if row is None or row["status"] != TurnStatus.PARKED:
-        return False
-    params = {"turn": turn, "session": session, "principal": principal}
-    return one(connection, inbox.CANCEL_PARKED, params) is not None
 
 
 def fetch(connection: Connection, text: LiteralString, params: Sequence[Any]) -> DictRow | None:

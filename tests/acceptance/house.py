@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from tests.chaos import rig
+from deploy.drill import rig
 from tests.chaos.rig import Rig, slack
 from tests.ground import ROOT, Rehearsal, until
 

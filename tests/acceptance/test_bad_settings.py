@@ -69,6 +69,12 @@ def _told(ended: Ended, code: int, *words: str) -> None:
         (ROLES, {"SLTOS": "3"}, ("NIGHTSHIFT_SLTOS is not a setting", "Did you mean NIGHTSHIFT_SLOTS?")),
         (("up",), {"SLOTS": "many"}, ("NIGHTSHIFT_SLOTS", "'many'")),
         (("up",), {"TEAM_ZONE": "Europe/Atlantis"}, ("NIGHTSHIFT_TEAM_ZONE", "'Europe/Atlantis'", "IANA")),
+        (
+            ("up", "api", "scheduler"),
+            {"APPROVE_TOOLS": "write_file:boss"},
+            ("NIGHTSHIFT_APPROVE_TOOLS", "'boss'", "admin"),
+        ),
+        (("worker",), {"APPROVE_TOOLS": "write_flie"}, ("NIGHTSHIFT_APPROVE_TOOLS", "'write_flie'", "write_file")),
     ],
 )
 def test_a_wrong_variable_stops_a_process_and_is_named(

@@ -74,6 +74,20 @@ class Hand:
                 (status, answer, code, code, fence, id_),
             )
 
+    def park(self, turn: str, reason: str) -> None:
+        """It sleeps, as a holder that gives its slot back leaves it."""
+        id_ = UUID(turn)
+        with self._db.transaction():
+            row = self._one("select session from turns where id = %s", id_)
+            fence = self._one("update sessions set fence = fence + 1 where id = %s returning fence", row["session"])[
+                "fence"
+            ]
+            self._db.execute(
+                "update turns set status = 'parked', holder = null, parked_on = %s, parked_at = clock_now(),"
+                " wake_at = clock_now() + interval '1 day', fence = %s where id = %s",
+                (reason, fence, id_),
+            )
+
     def requeue(self, turn: str) -> None:
         """Taken away from a holder that is gone."""
         id_ = UUID(turn)
@@ -83,7 +97,9 @@ class Hand:
                 "fence"
             ]
             self._db.execute(
-                "update turns set status = 'queued', holder = null, fence = %s where id = %s", (fence, id_)
+                "update turns set status = 'queued', holder = null, fence = %s, parked_on = null, parked_at = null,"
+                " wake_at = null where id = %s",
+                (fence, id_),
             )
 
     def _one(self, query: str, *params: Any) -> DictRow:

@@ -246,6 +246,37 @@ def test_a_lost_terminal_event_is_made_from_the_row(anna: Person, hand: Hand) ->
     assert fold.texts == {1: "all of it"}
 
 
+def test_a_park_that_the_stream_lost_is_told_by_a_snapshot_and_each_park_once(anna: Person, hand: Hand) -> None:
+    """Who waits for a person must learn of it though Redis was away at that moment."""
+    turn = _turn(anna)
+    hand.claim(turn)
+    fold = Fold()
+    with watching(anna, turn) as events:
+        hand.step(turn, "I ask")
+        while "step.finished" not in fold.kinds:
+            fold.take(next(events))
+        hand.park(turn, "approval")
+        hand.say(turn, EventKind.TURN_PARKED, reason="approval", lost=True)
+        told = next(events)
+        assert (told["event"], told["data"]["turn"]["parked_on"]) == ("snapshot", "approval")
+        assert told["data"]["text"] == "I ask"
+        time.sleep(3.5)  # longer than the feed takes to make good what it misses
+        hand.requeue(turn)
+        hand.claim(turn)
+        hand.say(turn, EventKind.TURN_STARTED, attempt=2)
+        hand.park(turn, "approval")
+        hand.say(turn, EventKind.TURN_PARKED, reason="approval")
+        time.sleep(3.5)
+        hand.requeue(turn)
+        hand.claim(turn)
+        hand.step(turn, "done")
+        hand.finish(turn, "done")
+        rest = Fold()
+        for event in events:
+            rest.take(event)
+    assert [kind for kind in rest.kinds if kind in {"snapshot", "turn.parked"}] == ["turn.parked"]
+
+
 def test_a_cancelled_turn_that_waited_ends_its_stream(anna: Person, hand: Hand) -> None:
     turn = _turn(anna)
     fold = Fold()

@@ -39,8 +39,9 @@ class Rows:
         return Turn(
             id=uuid4(), session_id=uuid4(), status=self.status, turn_class="interactive", requested_by="anna",
             parked_on=None, waiting=None, answer=self.answer, error=None, steps_used=0, steps_refunded=0, max_steps=90,
-            cost_usd=None, cap_usd=None, tokens=Tokens(), attempts=1, takeovers=0, cancel_requested_at=None,
-            created_at=now, started_at=now, finished_at=None, wake_at=None, deadline_at=None,
+            cost_usd=None, children_cost_usd=None, parent_id=None, cap_usd=None, tokens=Tokens(), attempts=1,
+            takeovers=0, cancel_requested_at=None, created_at=now, started_at=now, finished_at=None, wake_at=None,
+            deadline_at=None,
         )  # fmt: skip
 
     async def steps(self, _: object) -> dict[int, Committed]:

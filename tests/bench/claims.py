@@ -40,7 +40,7 @@ from (select id, owner, row_number() over () as place from made) m, generate_ser
 
 def measure(house: House) -> list[Figure]:
     with _database(house) as url, tempfile.TemporaryDirectory(prefix="ns-claims-") as folder:
-        more: dict[str, Any] = {"principal_limit": LIMIT}
+        more: dict[str, Any] = {"principal_limit": LIMIT, "job_limit": LIMIT, "parent_limit": LIMIT}
         with ground(url, house.rig.facts["redis_url"], house.rig.provider.url, Path(folder), **more) as standing:
             _fill(standing, "few-", people=10, sessions=10, turns=1)
             few = _claim(standing)
@@ -78,7 +78,7 @@ def _claim(standing: Ground) -> list[float]:
 
 
 def _plan(url: str) -> list[str]:
-    limits = {"classes": [str(one) for one in CLASSES], "principal_limit": LIMIT}
+    limits = {**admission.NO_LIMITS, "classes": [str(one) for one in CLASSES]}
     with psycopg.connect(url, autocommit=True) as connection:
         rows = connection.execute(f"explain (analyze, buffers) {admission.CLAIM_PICK.text}".encode(), limits).fetchall()
     return [row[0] for row in rows]

@@ -65,6 +65,7 @@ class Surface:
         self.asked: list[Asked] = []
         self.sessions: dict[str, Row] = {}
         self.messages: dict[str, list[Row]] = {}
+        self.children: dict[str, list[Row]] = {}
         self.turns: dict[str, Turn] = {}
         self.lists: dict[str, list[Row]] = {"jobs": [], "approvals": [], "ledger": []}
         self.total: Row = {}
@@ -72,7 +73,9 @@ class Surface:
         self.replies: dict[str, str] = {}
         self.on_turn: Callable[[Turn], None] = _nothing
         self.on_steer: Callable[[Turn, str], None] = _nothing
+        self.steer_is = "steered"
         self.on_cancel: Callable[[Turn], None] = _nothing
+        self.on_decision: Callable[[Row], None] = _nothing
         self.refusals: list[tuple[int, Row | bytes, dict[str, str]]] = []
         """Answers given instead of the right ones, first come first served."""
         self.happened = threading.Condition()
@@ -119,6 +122,8 @@ class Surface:
                 return 200, self.page(list(self.sessions.values()), asked)
             case ("GET", "sessions", id_) if id_ in self.sessions:
                 return 200, self.sessions[id_]
+            case ("GET", "sessions", id_, "children"):
+                return 200, self.page(self.children.get(id_, []), asked)
             case ("GET", "sessions", id_, "messages"):
                 return 200, self.page(self.messages.get(id_, []), asked)
             case ("POST", "sessions", id_, "turns"):
@@ -129,10 +134,19 @@ class Surface:
                 return 200, self.turns[id_].row
             case ("POST", "turns", id_, "steer") if id_ in self.turns:
                 self.on_steer(self.turns[id_], asked.body["input"])
-                return 202, {"turn": self.turns[id_].row}
+                return 202, {"turn": self.turns[id_].row, "how": self.steer_is}
             case ("POST", "turns", id_, "cancel") if id_ in self.turns:
                 self.on_cancel(self.turns[id_])
                 return 202, {"turn": self.turns[id_].row}
+            case ("POST", "approvals", id_):
+                found = next((row for row in self.lists["approvals"] if row["id"] == id_), None)
+                if found is None:
+                    return 404, {"code": "not_found", "detail": "no such thing, or not yours to see"}
+                if found["status"] != "pending":
+                    return 409, {"code": "already_decided", "detail": "ben denied it already: a decision stands"}
+                found["status"] = {"approve": "approved", "deny": "denied"}[asked.body["decision"]]
+                self.on_decision(found)
+                return 200, found
             case ("GET", "ledger"):
                 return 200, {"items": self.lists["ledger"], "next": None, "total": self.total}
             case ("GET", ("approvals" | "jobs") as name):

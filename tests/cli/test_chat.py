@@ -72,7 +72,7 @@ def test_a_second_ctrl_c_leaves_though_the_cancel_is_not_answered(surface: Surfa
     assert typist.leave() == 0
 
 
-def _script(text: str, *words: str) -> subprocess.CompletedProcess[str]:
+def script(text: str, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "api.cli", "chat", *words],
         input=text,
@@ -86,7 +86,7 @@ def _script(text: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_script_on_stdin_is_a_conversation_of_turns_in_order(surface: Surface) -> None:
     surface.on_turn = lambda turn: turn.finish(answer=f"answer {turn.id}")
-    done = _script("one\n\ntwo \\\nand a half\n//three\n/quit\nnever\n")
+    done = script("one\n\ntwo \\\nand a half\n//three\n/quit\nnever\n")
     assert done.returncode == 0, done.stderr
     sent = [asked.body["input"] for asked in surface.asked if asked.path.endswith("/turns")]
     assert sent == ["one", "two \nand a half", "/three"]
@@ -97,7 +97,7 @@ def test_a_script_ends_with_the_exit_code_of_what_failed(surface: Surface) -> No
     surface.on_turn = lambda turn: turn.finish(
         "failed", error={"code": "session_cap_reached", "message": "$1 is spent"}
     )
-    done = _script("one\n")
+    done = script("one\n")
     assert done.returncode == 4
     assert "session_cap_reached: $1 is spent" in done.stderr
 

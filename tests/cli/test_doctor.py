@@ -164,3 +164,12 @@ def test_a_wrong_setting_is_a_finding(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setenv("NIGHTSHIFT_SLOTZ", "8")
     assert main(["doctor"]) == 1
     assert "NIGHTSHIFT_SLOTZ is not a setting. Did you mean NIGHTSHIFT_SLOTS?" in capsys.readouterr().out
+
+
+def test_a_tool_that_is_none_is_named_before_a_worker_stumbles_over_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NIGHTSHIFT_HOME", str(tmp_path))
+    monkeypatch.setenv("NIGHTSHIFT_APPROVE_TOOLS", "write_flie")
+    assert main(["doctor"]) == 1
+    assert "NIGHTSHIFT_APPROVE_TOOLS: there is no tool 'write_flie'" in capsys.readouterr().out

@@ -8,6 +8,7 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,7 +71,42 @@ def test_show_as_json_is_what_the_api_said(surface: Surface, capsys: pytest.Capt
     surface.sessions["s-1"] = {"id": "s-1"}
     surface.messages["s-1"] = [{"id": 1, "content": [{"type": "text", "text": "é\u2028"}]}]
     assert main(["show", "s-1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"session": {"id": "s-1"}, "messages": surface.messages["s-1"]}
+    assert json.loads(capsys.readouterr().out) == {
+        "session": {"id": "s-1"},
+        "messages": surface.messages["s-1"],
+        "children": [],
+    }
+
+
+def test_show_names_the_children_below_the_call_that_made_them(
+    surface: Surface, capsys: pytest.CaptureFixture[str]
+) -> None:
+    surface.sessions["s-1"] = {"id": "s-1", "title": "Pump", "model": "m-1", "status": "idle", "cost_usd": 0.1}
+    calls: list[dict[str, Any]] = [
+        {"type": "tool_use", "id": f"c-{at}", "name": name, "input": {}}
+        for at, name in enumerate(("read_file", "delegate_task"), 1)
+    ]
+    surface.messages["s-1"] = [
+        {"author": "agent", "role": "assistant", "turn_id": "t-1", "step": 1, "content": calls},
+        {"author": "agent", "role": "assistant", "turn_id": "t-1", "step": 2, "content": calls},
+    ]
+    child = {"parent_id": "t-1", "step": 1, "ordinal": 2, "steps_used": 3, "cost_usd": 0.25, "session_id": "s-9"}
+    surface.children["s-1"] = [
+        child | {"number": 1, "status": "done", "title": "hist\x1b[31mory"},
+        child | {"number": 2, "status": "running", "title": "rest", "background": True, "cost_usd": 0.05},
+    ]
+    assert main(["show", "s-1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Pump · m-1 · $0.1000 and $0.3000 of 2 children"
+    at = lines.index("  → delegate_task()")
+    assert lines[at + 1 : at + 3] == [
+        "    ↳ child 1 done · 3 steps · $0.2500 · hist␛[31mory · s-9",
+        "    ↳ child 2 running · in the background · 3 steps · $0.0500 · rest · s-9",
+    ]
+    assert sum("↳" in line for line in lines) == 2
+    surface.children["s-1"][1]["cost_usd"] = None
+    assert main(["show", "s-1"]) == 0
+    assert "and unknown of 2 children" in capsys.readouterr().out
 
 
 def test_a_ledger_line_has_every_bucket_and_an_unknown_price_is_not_zero(

@@ -181,6 +181,15 @@ def test_cancel_and_steer_say_what_they_asked(surface: Surface, capsys: pytest.C
     assert "is asked to stop" in capsys.readouterr().out
 
 
+def test_words_that_may_not_steer_are_told_to_wait_as_a_turn(
+    surface: Surface, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turn = surface.add_turn()
+    surface.steer_is = "queued"
+    assert main(["steer", turn.id, "mine"]) == 0
+    assert f"a turn of their own, {turn.id}" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("words", [["send"], ["send", "a", "--file", "-"], ["send", "--file", "no/such/file"]])
 def test_wrong_use_of_send_ends_with_two_and_asks_nothing(surface: Surface, words: list[str], tmp_path: Path) -> None:
     assert main(words) == 2

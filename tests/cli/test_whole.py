@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -211,3 +212,27 @@ def test_a_turn_that_has_ended_is_watched_to_its_end_without_a_word_of_a_lost_co
     again = whole.run("watch", row["id"], "--json", "--from", last_id)
     assert json.loads(again.stdout)["data"]["answer"] == "Over."
     assert "lost" not in first.stderr + again.stderr
+
+
+def test_a_person_is_added_and_their_token_works_until_it_is_revoked(whole: Whole) -> None:
+    made = whole.run("people", "add", "ada of the house", "--role", "approver")
+    assert made.returncode == 0, made.stderr
+    assert "tokens add" in made.stderr
+    token = whole.run("tokens", "add", "ada of the house", "--label", "laptop").stdout.strip()
+
+    def signed_in() -> int:
+        headers = {"authorization": f"Bearer {token}"}
+        return httpx.get(f"{whole.stack.facts['url']}/v1/approvals", headers=headers, timeout=20).status_code
+
+    assert signed_in() == 200
+    listed = whole.run("tokens").stdout
+    assert token not in listed
+    (line,) = [line for line in listed.splitlines() if "ada of the house" in line]
+    assert "laptop" in line
+    assert whole.run("people", "role", "ada of the house", "viewer").stdout.startswith("ada of the house · viewer")
+    assert whole.run("tokens", "revoke", line.split()[0]).returncode == 0
+    time.sleep(1.2)  # what an API process remembers of a token
+    assert signed_in() == 401
+    assert whole.run("people", "disable", "ada of the house").stdout.count("disabled") == 1
+    assert whole.run("tokens", "add", "nobody").returncode == 2
+    assert whole.run("people", "add", "ada of the house").returncode == 1

@@ -153,16 +153,39 @@ def test_progress_names_steps_tools_and_tokens(shown: Shown) -> None:
     assert "Rehearsal" in shown.progress
 
 
+def test_two_agents_did_the_looking_one_for_the_history_one_for_the_rest(shown: Shown) -> None:
+    children = shown.result["children"]
+    assert [(child["number"], child["turn"]["status"], child["turn"]["class"]) for child in children] == [
+        (1, "done", "child"),
+        (2, "done", "child"),
+    ]
+    history, rest = (child["title"] for child in children)
+    assert "the history" in history
+    assert "all but the history" in rest
+    for child in children:
+        assert f"⇉ child {child['number']} begins: {child['title']}" in shown.progress
+        assert f"⇇ child {child['number']} done · {child['turn']['steps_used']} steps · $" in shown.progress
+        assert f"      [{child['number']}] → " in shown.progress
+    own = shown.result["turn"]["cost_usd"]
+    assert shown.result["cost_usd"] == pytest.approx(own + sum(child["turn"]["cost_usd"] for child in children))
+    assert "## Who looked" in shown.result["brief"]
+    assert "says so" in shown.result["brief"]  # a report is a self-report: the brief's writer looked
+
+
 def test_the_kept_stack_is_in_order_and_the_brief_can_be_looked_into(shown: Shown) -> None:
     doctor = shown.nightshift("doctor", "--json")
     assert doctor.returncode == 0, doctor.stdout
     session, turn = shown.result["session"]["id"], shown.result["turn"]["id"]
     transcript = shown.nightshift("show", session)
-    assert "→ list_files(" in transcript.stdout
+    assert "→ delegate_task(" in transcript.stdout
     assert sample.APPOINTMENT in transcript.stdout
+    rest = shown.nightshift("show", shown.result["children"][1]["turn"]["session_id"])
+    assert "→ list_files(" in rest.stdout
     request = json.loads(shown.nightshift("replay", turn, "--step", "1").stdout)
     assert "overnight brief" in json.dumps(request["messages"])
-    assert shown.nightshift("replay", turn, "--calls").stdout.count("settled") == len(shown.result["calls"])
+    assert shown.nightshift("replay", turn, "--calls").stdout.count("settled") == len(shown.result["calls"]) - sum(
+        child["calls"] for child in shown.result["children"]
+    )
     assert "main" in shown.nightshift("ledger", "--by", "purpose").stdout
 
 

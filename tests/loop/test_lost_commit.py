@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from deploy.drill.swallow import Loss, Proxy, swallowing
 from tests.ground import Ground, Rehearsal, ground
-from tests.swallow import Loss, Proxy, swallowing
 
 TOOLS = [{"name": "write_file", "input": {"path": "a.txt", "content": "x"}}]
 

@@ -182,3 +182,8 @@ def test_a_turn_that_is_taken_away_for_good_leaves_no_run_open_and_a_session_tha
     worker.look()
     assert worker.view(following)["answer"] == "next"
     assert any(e.kind.value == "transcript.repaired" for e in worker.events(following))
+    provider.script([{"text": "and again"}], session=str(session))
+    third = worker.turn(session, "and then?")  # what it extends is what was sent, which had been mended
+    worker.look()
+    assert worker.view(third)["answer"] == "and again"
+    assert all(call["extended"] is not False for call in provider.ledger(session))

@@ -27,9 +27,10 @@ def plan(rows: list[MessageRow], state: PlanState = PlanState(), prefix: Prefix 
     return cache_plan.place(project(prefix, rows), state)
 
 
-def test_the_first_request_marks_the_stable_tier_the_system_prompt_and_its_end() -> None:
+def test_the_first_request_marks_each_tier_and_its_end() -> None:
+    """The context tier's end too: siblings share all before it, and are told apart in the tier after it."""
     marked = plan([user(1, "hello")])
-    assert placed(marked) == [("system", 0), ("system", 2), ("message", 1)]
+    assert placed(marked) == [("system", 0), ("system", 1), ("system", 2), ("message", 1)]
     assert marked.end_message_id == 1
 
 
@@ -60,7 +61,7 @@ def test_a_repeated_request_carries_one_mark_where_pinned_and_end_are_one() -> N
 
 
 def test_a_pin_that_is_no_longer_there_leaves_only_the_new_end() -> None:
-    assert placed(plan(conversation(), PlanState(last_breakpoint_message_id=77)))[2:] == [("message", 8)]
+    assert placed(plan(conversation(), PlanState(last_breakpoint_message_id=77)))[3:] == [("message", 8)]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def test_a_blank_system_block_carries_no_mark() -> None:
 def test_a_pin_on_a_row_that_ends_in_reasoning_is_given_up() -> None:
     silent = row(2, "assistant", reasoning=blocks.reasoning([(0, thinking("s"))]))
     marked = plan([user(1, "a"), silent, user(3, "b")], PlanState(last_breakpoint_message_id=2))
-    assert placed(marked) == [("system", 0), ("system", 2), ("message", 3)]
+    assert placed(marked) == [("system", 0), ("system", 1), ("system", 2), ("message", 3)]
 
 
 def test_a_request_without_tools_or_system_prompt_has_no_such_keys() -> None:
@@ -168,7 +169,7 @@ def test_an_hour_never_stands_after_five_minutes() -> None:
     marked = plan(conversation(), PlanState(ttl=Ttl.HOUR, front_ttl=Ttl.MINUTES))
     assert {one.ttl for one in marked.marks} == {Ttl.MINUTES}
     marked = plan(conversation(), PlanState(ttl=Ttl.MINUTES, front_ttl=Ttl.HOUR))
-    assert [one.ttl for one in marked.marks] == [Ttl.HOUR, Ttl.HOUR, Ttl.MINUTES]
+    assert [one.ttl for one in marked.marks] == [Ttl.HOUR, Ttl.HOUR, Ttl.HOUR, Ttl.MINUTES]
     hour, minutes = (Mark(Place.MESSAGE, 1, ttl) for ttl in (Ttl.HOUR, Ttl.MINUTES))
     assert cache_plan.descending([hour, minutes, hour]) == (hour, minutes, minutes)
 
@@ -194,7 +195,7 @@ def test_an_instruction_that_is_no_row_never_carries_the_end() -> None:
 
 def test_a_request_without_messages_is_marked_on_its_floor() -> None:
     marked = plan([])
-    assert placed(marked) == [("system", 0), ("system", 2)]
+    assert placed(marked) == [("system", 0), ("system", 1), ("system", 2)]
     assert json.loads(marked.body(PARAMS))["messages"] == []
 
 

@@ -32,9 +32,8 @@ def main() -> None:
     def claim(connection: Connection) -> dict[str, Any] | None:
         with connection.transaction():
             run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
-            picked = one(
-                connection, admission.CLAIM_PICK, {"classes": settings.classes.split(","), "principal_limit": 64}
-            )  # fmt: skip
+            values = {"classes": settings.classes.split(","), **admission.NO_LIMITS}
+            picked = one(connection, admission.CLAIM_PICK, values)
             if picked is None:
                 return None
             params = {"session": picked["session"], "turn": picked["id"], "holder": life.boot_id, "claim": uuid4()}

@@ -15,7 +15,7 @@ from scheduler.upkeep import fold_idle, forget, report
 from scheduler.wake import Waker
 from shared import stream
 from shared.life import Life
-from shared.store.intake import deliver, steer
+from shared.store.intake import How, NewTurn, deliver, steer
 from shared.values import TurnClass
 from tests.scheduler.world import PAYLOAD, World
 
@@ -150,8 +150,12 @@ def test_an_idle_session_with_a_waiting_delivery_gets_one_housekeeping_turn(worl
 
 def test_an_inbox_that_a_turn_will_fold_is_left_alone(world: World) -> None:
     turn = world.admit()
+    world.park(turn, 7200)
+    session: UUID = world.turn(turn)["session"]
+    said = NewTurn(session, world.principal(), TurnClass.INTERACTIVE, PAYLOAD, deadline_s=60, max_steps=90)
     with world.connection() as connection, connection.transaction():
-        steer(connection, turn, world.principal(), PAYLOAD)
+        assert steer(connection, turn, said, queue_bound=10).how is How.STEERED
+    assert world.row("select turn from inbox where kind = 'steer' and folded_into is null")["turn"] == turn
     world.do("update test_clock set target_s = 60, offset_s = 60")
     with world.room() as room:
         assert fold_idle(room) == 0

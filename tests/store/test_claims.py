@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 from uuid import UUID
 
 import psycopg
+import pytest
 from psycopg.rows import dict_row
 
 from shared.store.statements import admission, one
 from shared.values import TurnClass
 from tests.store.conftest import Rows, in_thread, new_boot
 
-EVERY = [c.value for c in TurnClass]
+EVERY = tuple(TurnClass)
 
 
 def claim(
-    connection: psycopg.Connection, *, limit: int = 1000, classes: list[str] | None = None
+    connection: psycopg.Connection,
+    *,
+    limit: int = 1000,
+    classes: Sequence[TurnClass] = EVERY,
+    more: Mapping[str, int] | None = None,
 ) -> dict[str, Any] | None:
+    limits = cast("admission.Limits", {**admission.NO_LIMITS, "principal_limit": limit, **(more or {})})
     with connection.transaction():
         one(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
-        picked = admission.pick(connection, {"classes": classes or EVERY, "principal_limit": limit})
+        picked = admission.pick(connection, classes, limits)
         if picked is None:
             return None
         values = {"session": picked["session"], "turn": picked["id"], "holder": new_boot(), "claim": new_boot()}
         return one(connection, admission.CLAIM, values)
 
 
-def _race(rows: Rows, claimers: int, *, limit: int) -> list[dict[str, Any]]:
+def _race(rows: Rows, claimers: int, *, limit: int, **more: int) -> list[dict[str, Any]]:
     """All claimers start together and claim until nothing is left."""
     barrier = threading.Barrier(claimers)
     found: list[dict[str, Any]] = []
@@ -39,7 +46,7 @@ def _race(rows: Rows, claimers: int, *, limit: int) -> list[dict[str, Any]]:
         with rows.connect(autocommit=True) as connection:
             barrier.wait(10)
             while True:
-                got = claim(connection, limit=limit)
+                got = claim(connection, limit=limit, more=more)
                 if got is None:
                     return
                 with lock:
@@ -120,7 +127,7 @@ def test_a_session_whose_row_is_locked_is_passed_over(rows: Rows) -> None:
 
 def test_classes_that_were_not_asked_for_are_left(rows: Rows) -> None:
     rows.turn(rows.session(), TurnClass.JOB)
-    assert claim(rows.connection, classes=["interactive"]) is None
+    assert claim(rows.connection, classes=[TurnClass.INTERACTIVE]) is None
 
 
 def test_two_turns_of_one_session_cannot_run_whatever_the_code_does(rows: Rows) -> None:
@@ -147,3 +154,87 @@ def _turn(rows: Rows, turn: UUID) -> dict[str, Any]:
     row = rows.connection.cursor(row_factory=dict_row).execute("select * from turns where id = %s", (turn,)).fetchone()
     assert row is not None
     return row
+
+
+@pytest.mark.parametrize(
+    ("limit", "column"), [("job_limit", "job"), ("parent_limit", "parent"), ("profile_limit", "profile"),
+                          ("provider_limit", "provider")]
+)  # fmt: skip
+def test_each_limit_holds_under_claims_that_race(rows: Rows, limit: str, column: str) -> None:
+    """Ten of one job, parent, profile or provider's credential, and ten of none that is limited."""
+    for at in range(20):
+        session = rows.session()
+        turn = rows.turn(session, TurnClass.CHILD)
+        if at < 10:
+            _belongs(rows, session, turn, column)
+    claimed = _race(rows, 6, limit=1000, **{limit: 3})
+    limited = rows.value(
+        "select count(*) from turns t join sessions s on s.id = t.session where t.status = 'running' "
+        "and (t.job is not null or t.parent is not null or s.profile = 'narrow' or s.provider = 'narrow')"
+    )
+    others = 10 if column in ("job", "parent") else 3  # every session has a profile and a provider
+    assert (limited, len(claimed)) == (3, 3 + others)
+
+
+def _belongs(rows: Rows, session: UUID, turn: UUID, column: str) -> None:
+    match column:
+        case "job":
+            rows.connection.execute(
+                "insert into jobs (id, name, owner, principal, cron, zone, prompt) values (%(j)s, 'j', %(p)s, %(p)s, "
+                "'* * * * *', 'UTC', 'p') on conflict do nothing",
+                {"j": UUID(int=7), "p": rows.person},
+            )
+            rows.connection.execute("update turns set job = %s where id = %s", (UUID(int=7), turn))
+        case "parent":
+            rows.connection.execute(
+                "insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_steps, status, "
+                "finished_at) values (%s, %s, 'job', %s, now(), 60, 90, 'done', now()) on conflict (id) do nothing",
+                (UUID(int=8), session, rows.person),
+            )
+            rows.connection.execute(
+                "update turns set parent = %s, parent_step = 1, parent_ordinal = 1, child_index = seq where id = %s",
+                (UUID(int=8), turn),
+            )
+        case "profile":
+            rows.connection.execute("update sessions set profile = 'narrow' where id = %s", (session,))
+        case _:
+            rows.connection.execute("update sessions set provider = 'narrow' where id = %s", (session,))
+
+
+def test_a_flood_of_children_does_not_hold_up_the_look_for_a_question(rows: Rows) -> None:
+    """The slot that is kept for questions looks through an index of theirs: it reads no row of the flood."""
+    flooder = rows.person_named("flooder")
+    session = rows.session()
+    rows.connection.execute(
+        "insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_steps) "
+        "select gen_random_uuid(), %s, 'child', %s, now(), 60, 90 from generate_series(1, 3000)",
+        (session, flooder),
+    )
+    question = rows.turn(rows.session())
+    rows.connection.execute("analyze turns")
+    plan = rows.connection.execute(
+        b"explain (analyze, format text) " + admission.PICK_QUESTION.text.encode(), dict(admission.NO_LIMITS)
+    ).fetchall()
+    assert not [row[0] for row in plan if "rows=3000" in row[0].partition("actual")[2]]
+    claimed = claim(rows.connection, classes=[TurnClass.INTERACTIVE])
+    assert claimed is not None
+    assert claimed["turn"] == question
+
+
+@pytest.mark.parametrize("scope", ["fleet", "person", "job", "profile"])
+def test_what_an_admin_stopped_is_not_claimed_until_it_is_lifted(rows: Rows, scope: str) -> None:
+    session = rows.session()
+    turn = rows.turn(session, TurnClass.JOB)
+    _belongs(rows, session, turn, "job")
+    _belongs(rows, session, turn, "profile")
+    subject = {"fleet": None, "person": str(rows.person), "job": str(UUID(int=7)), "profile": "narrow"}[scope]
+    other = rows.turn(rows.session(), person=rows.person_named("another"))
+    rows.connection.execute(
+        "insert into stops (id, scope, subject, placed_by) values (gen_random_uuid(), %s, %s, %s)",
+        (scope, subject, rows.person),
+    )
+    claimed = [claim(rows.connection), claim(rows.connection)]
+    assert [c["turn"] for c in claimed if c] == ([] if scope == "fleet" else [other])
+    rows.connection.execute("update stops set lifted_at = now(), lifted_by = placed_by")
+    lifted = {claimed["turn"] for claimed in (claim(rows.connection), claim(rows.connection)) if claimed}
+    assert turn in lifted

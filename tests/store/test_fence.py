@@ -14,16 +14,14 @@ from shared.errors import LeaseLost
 from shared.store.pool import Database
 from shared.store.statements import admission, one, turn_end
 from shared.store.statements import step as step_statements
+from shared.values import TurnClass
 from tests.store.conftest import Rows, in_thread, new_boot
 
 
 def _claim(rows: Rows, connection: psycopg.Connection) -> dict[str, Any]:
     with connection.transaction():
         one(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
-        picked = one(
-            connection, admission.CLAIM_PICK,
-            {"classes": ["interactive", "child", "job", "chore"], "principal_limit": 1000},
-        )  # fmt: skip
+        picked = admission.pick(connection, tuple(TurnClass), admission.NO_LIMITS)
         assert picked is not None
         claimed = one(
             connection, admission.CLAIM,

@@ -42,6 +42,14 @@ insert into calls (id, turn, session, step, purpose, status, provider, model, la
   from turns;
 insert into tool_runs (turn, step, ordinal, session, call_id, tool, arguments, digest, repeat, status, fence)
   select id, 1, 1, session, 'c', 't', '{}', 'd', 'repeatable', 'done', 0 from turns;
+insert into approvals (id, turn, session, step, ordinal, tool, digest, status, fence)
+  select gen_random_uuid(), id, session, 1, 1, 't', 'd', case when status = 'parked' then 'pending' else 'void' end, 0
+  from turns;
+insert into questions (id, turn, session, step, ordinal, question, status, fence)
+  select gen_random_uuid(), id, session, 1, 1, 'q', case when status = 'parked' then 'open' else 'void' end, 0
+  from turns;
+update turns set parent = (select id from turns where status = 'done' limit 1), parent_step = 1, parent_ordinal = 1,
+  child_index = seq where status = 'queued';
 insert into jobs (id, name, owner, principal, cron, zone, prompt, next_at)
   select gen_random_uuid(), 'job ' || n, %(p)s, %(p)s, '* * * * *', 'UTC', 'p', now() + interval '1 day'
   from generate_series(1, 500) n;

@@ -70,7 +70,7 @@ def test_a_whole_number_written_as_a_float_is_taken(bench: Bench) -> None:
 def test_an_unknown_tool_is_answered_with_the_nearest(bench: Bench) -> None:
     assert bench.error("readfile").startswith("there is no tool 'readfile'; did you mean read_file or ")
     assert bench.error("LIST_FILES").startswith("there is no tool 'LIST_FILES'; did you mean list_files")
-    assert bench.error("zzz").startswith("there is no tool 'zzz'; there are git_log, list_files, ")
+    assert bench.error("zzz").startswith("there is no tool 'zzz'; there are ask_person, delegate_task, git_log, ")
     assert len(bench.error("x" * 100_000)) < 200
 
 
@@ -162,8 +162,10 @@ def test_the_schema_is_the_same_bytes_in_any_order_of_names() -> None:
         registry.schema_text(["nothing"])
 
 
-def test_only_reads_may_be_repeated() -> None:
+def test_only_what_writes_nothing_or_has_a_key_may_be_repeated() -> None:
     assert {name: tool.repeat for name, tool in registry.TOOLS.items()} == {
+        "ask_person": Repeat.REPEATABLE,
+        "delegate_task": Repeat.KEYED,
         "git_log": Repeat.REPEATABLE,
         "list_files": Repeat.REPEATABLE,
         "read_file": Repeat.REPEATABLE,

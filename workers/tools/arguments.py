@@ -81,6 +81,8 @@ def _check(value: object, schema: Mapping[str, object], where: str) -> object:
     wrong_bool = isinstance(value, bool) and wanted != "boolean"
     if wrong_bool or not isinstance(value, _TYPES[wanted]):
         raise ToolRefused(f"{where} must be {_article(wanted)}, not {_kind(value)}")
+    if isinstance(value, str):
+        _check_length(value, schema, where)
     if isinstance(value, int):
         _check_range(value, schema, where)
     if isinstance(value, list):
@@ -99,8 +101,18 @@ def _check_range(value: int, schema: Mapping[str, object], where: str) -> None:
         raise ToolRefused(f"{where} must be at most {most}")
 
 
+def _check_length(value: str, schema: Mapping[str, object], where: str) -> None:
+    least, most = schema.get("minLength"), schema.get("maxLength")
+    if isinstance(least, int) and len(value) < least:
+        raise ToolRefused(f"{where} is empty")
+    if isinstance(most, int) and len(value) > most:
+        raise ToolRefused(f"{where} is {len(value):,} characters long; at most {most:,} are taken")
+
+
 def _check_items(items: list[object], schema: Mapping[str, object], where: str) -> None:
-    most = schema.get("maxItems")
+    least, most = schema.get("minItems"), schema.get("maxItems")
+    if isinstance(least, int) and len(items) < least:
+        raise ToolRefused(f"{where} has {len(items)} items; at least {least} is needed")
     if isinstance(most, int) and len(items) > most:
         raise ToolRefused(f"{where} has {len(items)} items; at most {most} are taken")
     each = cast("Mapping[str, object]", schema["items"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import traceback
+from collections.abc import Collection
 from pathlib import Path
 
 import structlog
@@ -18,12 +19,13 @@ _log = structlog.stdlib.get_logger(__name__)
 _MOST_NAME = 64
 
 
-def run_one(context: ToolContext, name: str, arguments_text: str) -> ToolResult:
+def run_one(context: ToolContext, name: str, arguments_text: str, allowed: Collection[str] | None = None) -> ToolResult:
     """The tool's result, or an error result that says what to do. Never raises; never tells a path of this host."""
+    allowed = tuple(TOOLS) if allowed is None else allowed
     try:
-        tool = TOOLS.get(name)
+        tool = TOOLS.get(name) if name in allowed else None
         if tool is None:
-            return _unknown(name)
+            return _unknown(name, allowed)
         check_going(context)
         return _bounded(tool, tool.run(context, arguments.parse(arguments_text, tool.schema)))
     except (ToolRefused, ToolStopped) as refused:
@@ -55,10 +57,10 @@ def _bounded(tool: Tool, result: ToolResult) -> ToolResult:
     return ToolResult(text, result.is_error, result.note)
 
 
-def _unknown(name: str) -> ToolResult:
+def _unknown(name: str, allowed: Collection[str]) -> ToolResult:
     if not name.strip():
         return ToolResult("the call names no tool", is_error=True)
     shown = clean_text(name[:_MOST_NAME])
-    near = difflib.get_close_matches(shown.casefold(), list(TOOLS), n=3, cutoff=0.6)
-    hint = f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(TOOLS)}"
+    near = difflib.get_close_matches(shown.casefold(), list(allowed), n=3, cutoff=0.6)
+    hint = f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(allowed)}"
     return ToolResult(f"there is no tool {shown!r}{hint}", is_error=True)

@@ -2,8 +2,9 @@
 
 On the control socket comes a name with one socket a job; the child reads its request from that socket and answers
 there. Closing the socket's other end kills the child and all that it started. When the child is gone the launcher
-adds the name and one byte, how it ended (`encode_end`), and closes. When the worker goes, its end of the control
-socket closes and everything here ends. Single-threaded, so that a fork is safe.
+adds the name and one byte, how it ended (`encode_end`), and closes. What a child left running, detached or not, is
+killed as soon as the child is gone. When the worker goes, its end of the control socket closes and everything here
+ends. Single-threaded, so that a fork is safe.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ import os
 import select
 import signal
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
-from workers.tools import confine, jobs
+from workers.tools import confine, jobs, strays
 
 Work = Callable[[socket.socket], int]
 _NICE = 5
 NAME_BYTES = 16
+_LOOK_AGAIN_MS = 20
+_END_S = 3.0
 
 
 def encode_end(exit_code: int) -> int:
@@ -32,6 +36,7 @@ def encode_end(exit_code: int) -> int:
 def serve(control: socket.socket, work: Work) -> None:
     """Forks `work` for each socket that arrives, until `control` closes; leaves no child behind."""
     launcher = _Launcher(control, work)
+    strays.adopt()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, _woken)
     signal.set_wakeup_fd(launcher.wake, warn_on_full_buffer=False)
@@ -60,13 +65,14 @@ class _Launcher:
         os.set_blocking(self.wake, False)
         self._running: dict[int, tuple[socket.socket, bytes]] = {}
         self._ending: dict[int, tuple[socket.socket, bytes]] = {}
+        self._strays = False  # whether a job that is over may have left something running
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         self._poll.register(self._woken, select.POLLIN)
 
     def turn(self) -> bool:
         """Waits for what comes next and does it; false once the worker is gone."""
-        for fd, _ in self._poll.poll():
+        for fd, _ in self._poll.poll(_LOOK_AGAIN_MS if self._strays else None):
             if fd == self._control.fileno():
                 if not self._begin():
                     return False
@@ -78,11 +84,18 @@ class _Launcher:
                 self._finish(fd)
             else:
                 self._abandon(fd)
+        if self._strays:
+            self._strays = strays.end(self._running)
         return True
 
     def end(self) -> None:
+        """Leave nothing behind. Bounded: what cannot be killed (it hangs in the kernel) must not keep this process."""
         for pid in self._running:
             _kill(pid)
+        until = time.monotonic() + _END_S
+        while time.monotonic() < until and (self._running or strays.end(())):
+            self._reap()
+            time.sleep(_LOOK_AGAIN_MS / 1000)
 
     def _begin(self) -> bool:
         name, fds, _, _ = socket.recv_fds(self._control, NAME_BYTES, 1)
@@ -103,6 +116,7 @@ class _Launcher:
         code = 1
         try:
             confine.die_with_parent()
+            strays.adopt()  # what it detaches stays its own while it lives: the launcher takes strays for leftovers
             if os.getppid() != launcher:  # it died before it could be said: nobody would tell how this child ended
                 os._exit(code)
             signal.set_wakeup_fd(-1)
@@ -121,14 +135,18 @@ class _Launcher:
             os._exit(code)
 
     def _reap(self) -> None:
-        while self._running:
+        while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
+                self._strays = False  # nothing below this process lives: the common end of a job, and it costs no look
                 return
             if pid == 0:
                 return
+            if pid not in self._running:
+                continue
             _kill(pid, group_only=True)
+            self._strays = True
             job, name = self._running.pop(pid)
             word = name + bytes([encode_end(os.waitstatus_to_exitcode(status))])
             self._ending[job.fileno()] = (job, word)

@@ -6,6 +6,7 @@ The model sees one tree: the workspace, and under `input/` the attached folder w
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from workers.tools import beneath
 from workers.tools.context import ToolContext, ToolRefused
 
 INPUT = "input"
+CHILDREN = "children"
+_OF_CHILD = re.compile(r"[0-9a-f]{8}-\d+-\d+-\d+(?:\.report\.md)?$", re.IGNORECASE)
+"""The folder of a child, and what it reported: its parent reads there."""
 PRIVATE = ".nightshift"
 """The state of a local stack: its tokens and passwords are nobody's to read, though the folder may be attached."""
 _MOST_CHARS = 16_384
@@ -53,6 +57,8 @@ def locate_for_writing(context: ToolContext, path: str) -> Place:
         raise ToolRefused("input/ is read-only; write to another path of the workspace")
     if not place.parts:
         raise ToolRefused("a file name is needed")
+    if len(place.parts) > 1 and place.parts[0] == CHILDREN and _OF_CHILD.match(place.parts[1]):
+        raise ToolRefused("what children work on and report is theirs to write; write to another path")
     return place
 
 

@@ -6,18 +6,30 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from shared.request import canonical
-from workers.tools import git_log, list_files, read_file, search_files, todo, write_file
+from workers.tools import ask_person, delegate_task, git_log, list_files, read_file, search_files, todo, write_file
 from workers.tools.tool import Tool
 
-TOOLS: Mapping[str, Tool] = MappingProxyType(
-    {
-        tool.name: tool
-        for tool in sorted(
-            (module.TOOL for module in (git_log, list_files, read_file, search_files, todo, write_file)),
-            key=lambda tool: tool.name,
-        )
-    }
-)
+_ALL = {
+    module.TOOL.name: module.TOOL
+    for module in (
+        ask_person,
+        delegate_task,
+        git_log,
+        list_files,
+        read_file,
+        search_files,
+        todo,
+        write_file,
+    )
+}
+TOOLS: Mapping[str, Tool] = MappingProxyType(_ALL)
+
+
+def add(tool: Tool) -> None:
+    """Have one more, in a process that brings tools of its own (the drill's workers), before its first turn."""
+    if tool.name in _ALL:
+        raise ValueError(f"there is a tool {tool.name} already")
+    _ALL[tool.name] = tool
 
 
 def schema_text(names: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from api.cli import connection, screen
 from api.cli.doctor import database, machine, pooled, services
 from api.cli.doctor.finding import Check, Facts, Finding, State, failed
 from api.cli.exits import Exit, Stop
-from shared import settings
+from shared import demands, settings
 from shared.errors import SettingsError
 
 CHECKS: tuple[Check, ...] = (
@@ -56,6 +56,7 @@ def facts() -> Facts:
     home = connection.home()
     try:
         found = settings.load({**os.environ, "NIGHTSHIFT_HOME": str(home)})
+        demands.parse(found.approve_tools, demands.TOOLS)
     except SettingsError as error:
         raise Stop(error.code, error.message, Exit.WRONG_USE) from error
     stack = connection.stack() or {}

@@ -9,6 +9,8 @@ from deploy.rehearsal.policies.lines import DATE, DUE, OPEN, best, cite, counted
 from deploy.rehearsal.policies.talk import BANNER
 from deploy.rehearsal.policies.workspace import Read, Workspace
 
+GOAL: Final = "Goal:"
+"""Stands above the goal in what an agent is given by another."""
 MOST_DUE: Final = 12
 MOST_RECENT: Final = 6
 MATCH: Final = re.compile(r"^(?P<path>[^:]+):(?P<line>\d+): ?(?P<text>.*)$")
@@ -49,7 +51,7 @@ def _written(by_kind: dict[Kind, list[Read]]) -> list[Read]:
 
 
 def _summary(known: Workspace, asked: str, by_kind: dict[Kind, list[Read]], history: int) -> list[str]:
-    wish = next((line for line in asked.splitlines() if line.strip()), "")
+    wish = next((line for line in asked.splitlines() if line.strip() and line != GOAL), "")
     counts: list[tuple[int, str]] = [
         (len(known.files), "file"),
         (history, "commit"),

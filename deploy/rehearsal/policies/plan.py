@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from deploy.rehearsal.loose import Json
-from deploy.rehearsal.policies import brief, explore, followup, talk
+from deploy.rehearsal.policies import brief, explore, followup, handing, talk
 from deploy.rehearsal.policies.view import View, view
 from deploy.rehearsal.policies.workspace import gather
 from deploy.rehearsal.reply import Reply
@@ -47,6 +47,11 @@ def decide(request: Json) -> tuple[Reply, str]:
 
 
 def _go_on(seen: View) -> tuple[Reply, str]:
+    handed = handing.decide(seen)
+    if handed is not None:
+        reply, name = handed
+        return (reply if reply.tools else _say(reply.text)), name
+    seen = handing.without(seen)
     known = gather((*seen.earlier, *seen.ran) if seen.broke_in else seen.ran)
     targets = [] if BRIEF.search(seen.asked) else explore.targets_of(seen.asked)
     calls = explore.next_calls(seen, known, targets) if seen.tools else []

@@ -21,7 +21,7 @@ class Steps:
 
 def read(given: Json) -> Steps:
     if given["policy"] != "steps":
-        raise WrongScript("script.policy: only `steps` is known")
+        raise WrongScript("script.policy: known are `steps` and `tree`")
     if not isinstance(given.get("steps"), int) or not isinstance(given.get("tool"), str):
         raise WrongScript("script: the policy `steps` needs `steps` (a number) and `tool` (a name)")
     return Steps(

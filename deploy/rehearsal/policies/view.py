@@ -12,6 +12,7 @@ ROLES: Final = {
     "read": ("read_file", "read_text_file", "cat"),
     "search": ("search_files", "grep", "search"),
     "log": ("git_log",),
+    "delegate": ("delegate_task",),
 }
 PATHS: Final = ("path", "file_path", "file", "filename", "directory", "folder")
 PATTERNS: Final = ("pattern", "query", "regex")

@@ -5,61 +5,146 @@ Lock order: the advisory lock, the session row (skipped when locked), the turn r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 from psycopg.rows import DictRow
 
 from shared.store.pool import Connection
 from shared.store.statements import named, one
+from shared.values import TurnClass
 
 CLAIM_LOCK = 7_231_001
 
 # SKIP LOCKED alone would run 10 where 4 are allowed: this lock is what holds a limit.
 CLAIM_LOCK_TAKE = named("claim_lock_take", "select pg_advisory_xact_lock(%(key)s)")
 
+# What may not run now, worked out once a pick: what an admin has stopped, whose limit is reached (a limit that is null
+# is none, and then nothing is counted for it), and which shared prefixes a leader is about to warm. A gate stands only
+# while its leader runs under the claim that made it one, so death, cancel, park and end free it without a write.
+_CLOSED = """
+held as materialized (
+  select r.requested_by, r.job, r.parent, s.profile, s.provider
+  from turns r left join sessions s on s.id = r.session
+    and (%(profile_limit)s::int is not null or %(provider_limit)s::int is not null)
+  where r.status = 'running' and r.holder is not null
+), stopped as materialized (
+  select x.scope, x.subject from stops x where x.lifted_at is null
+), closed as materialized (
+  select exists (select 1 from stopped where scope = 'fleet') as fleet,
+    array(select subject from stopped where scope = 'person') as persons,
+    array(select subject from stopped where scope = 'job') || array(
+      select job::text from held where job is not null group by job having count(*) >= %(job_limit)s::int) as jobs,
+    array(select subject from stopped where scope = 'profile') || array(
+      select profile from held where profile is not null group by profile
+      having count(*) >= %(profile_limit)s::int) as profiles,
+    array(select provider from held where provider is not null group by provider
+      having count(*) >= %(provider_limit)s::int) as providers,
+    array(select parent from held where parent is not null group by parent
+      having count(*) >= %(parent_limit)s::int) as parents,
+    array(select p.key from shared_prefixes p join turns l on l.id = p.leader
+      where p.leader_deadline > statement_timestamp() and l.status = 'running' and l.claim = p.leader_claim) as gated
+)"""
+
 # A loose index scan over principals with a lateral top-n each (hot-path.md: 2.4 ms at 100,000 queued). Of a session
 # only the first queued turn is considered, and none while one of it runs or is parked. A person's own running turns
 # push the next ones back, so that nobody's flood starves another.
-_CANDIDATES = """
-with recursive waiting(principal) as (
-  (select requested_by from turns where status = 'queued' order by requested_by limit 1)
-  union all
-  select (select t.requested_by from turns t
-          where t.status = 'queued' and t.requested_by > w.principal order by t.requested_by limit 1)
-  from waiting w where w.principal is not null
-), busy(principal, held) as (
-  select requested_by, count(*) from turns where status = 'running' and holder is not null group by requested_by
+_CANDIDATES = """, busy(principal, held) as (
+  select requested_by, count(*) from held group by requested_by
 ), candidates as (
   select c.id, c.session, c.admit_key + coalesce(b.held, 0) * interval '30 seconds' as rank, c.seq
   from waiting w
   left join busy b on b.principal = w.principal
   cross join lateral (
     select t.id, t.session, t.admit_key, t.seq from turns t
-    where t.status = 'queued' and t.requested_by = w.principal and t.class = any(%(classes)s::text[])
+    where t.status = 'queued' and t.requested_by = w.principal and """
+_MAY_RUN = """
+      and (t.shared_key is null or t.step > 0 or t.shared_key <> all ((select gated from closed)::text[]))
+      and (t.parent is null or t.parent <> all ((select parents from closed)::uuid[]))
+      and (t.job is null or t.job::text <> all ((select jobs from closed)::text[]))
+      and ((select cardinality(profiles) + cardinality(providers) = 0 from closed) or (
+        select q.profile <> all ((select profiles from closed)::text[])
+          and q.provider <> all ((select providers from closed)::text[]) from sessions q where q.id = t.session))
       and not exists (select 1 from turns r where r.session = t.session and r.status in ('running', 'parked'))
       and not exists (select 1 from turns e where e.session = t.session and e.status = 'queued' and e.seq < t.seq)
     order by t.admit_key, t.id"""
 _BEST = """
   ) c
   where w.principal is not null and coalesce(b.held, 0) < %(principal_limit)s
+    and not (select fleet from closed) and w.principal::text <> all ((select persons from closed)::text[])
 )
 select c.id, c.session from candidates c join sessions s on s.id = c.session
 order by c.rank, c.seq limit 1
 for no key update of s skip locked
 """
+_EVERY = """
+with recursive waiting(principal) as (
+  (select requested_by from turns where status = 'queued' order by requested_by limit 1)
+  union all
+  select (select t.requested_by from turns t
+          where t.status = 'queued' and t.requested_by > w.principal order by t.requested_by limit 1)
+  from waiting w where w.principal is not null
+), """
+# A slot that is kept for questions must not walk through everybody's flood to find that there are none.
+_QUESTIONS = """
+with recursive waiting(principal) as (
+  (select requested_by from turns where status = 'queued' and class = 'interactive' order by requested_by limit 1)
+  union all
+  select (select t.requested_by from turns t where t.status = 'queued' and t.class = 'interactive'
+          and t.requested_by > w.principal order by t.requested_by limit 1)
+  from waiting w where w.principal is not null
+), """
+_OF_CLASSES = "t.class = any(%(classes)s::text[])"
+_OF_QUESTIONS = "t.class = 'interactive'"
 _USES = ("turns_admission", "turns_one_holder")
 
 # The first of each principal is all that an order among them needs.
-CLAIM_PICK = named("claim_pick", _CANDIDATES + " limit 1" + _BEST, *_USES)
+CLAIM_PICK = named("claim_pick", _EVERY + _CLOSED + _CANDIDATES + _OF_CLASSES + _MAY_RUN + " limit 1" + _BEST, *_USES)
 # Where that finds nothing, the session of each first one may be locked at this moment (someone is writing to it).
-CLAIM_PICK_DEEP = named("claim_pick_deep", _CANDIDATES + " limit 8" + _BEST, *_USES)
+CLAIM_PICK_DEEP = named(
+    "claim_pick_deep", _EVERY + _CLOSED + _CANDIDATES + _OF_CLASSES + _MAY_RUN + " limit 8" + _BEST, *_USES
+)
+PICK_QUESTION = named(
+    "pick_question", _QUESTIONS + _CLOSED + _CANDIDATES + _OF_QUESTIONS + _MAY_RUN + " limit 1" + _BEST,
+    "turns_questions", "turns_one_holder",
+)  # fmt: skip
+PICK_QUESTION_DEEP = named(
+    "pick_question_deep", _QUESTIONS + _CLOSED + _CANDIDATES + _OF_QUESTIONS + _MAY_RUN + " limit 8" + _BEST,
+    "turns_questions", "turns_one_holder",
+)  # fmt: skip
 
 
-def pick(connection: Connection, limits: Mapping[str, Any]) -> DictRow | None:
+class Limits(TypedDict):
+    """How many turns may run at once: of a principal, a job, a profile, on a provider's credential, and of the
+    children of one parent. None is no limit."""
+
+    principal_limit: int
+    job_limit: int | None
+    profile_limit: int | None
+    provider_limit: int | None
+    parent_limit: int | None
+
+
+NO_LIMITS: Limits = {
+    "principal_limit": 1_000_000, "job_limit": None, "profile_limit": None, "provider_limit": None,
+    "parent_limit": None,
+}  # fmt: skip
+
+
+def pick(connection: Connection, classes: Sequence[TurnClass], limits: Limits) -> DictRow | None:
     """The turn to claim next, its session's row locked; None where nothing may run. Under the claim lock."""
-    return one(connection, CLAIM_PICK, limits) or one(connection, CLAIM_PICK_DEEP, limits)
+    if list(classes) == [TurnClass.INTERACTIVE]:
+        return one(connection, PICK_QUESTION, limits) or one(connection, PICK_QUESTION_DEEP, limits)
+    values = {"classes": list(classes), **limits}
+    return one(connection, CLAIM_PICK, values) or one(connection, CLAIM_PICK_DEEP, values)
 
+
+# Whether any question waits at all: one look at an index, before a pick is worth its price.
+QUESTION_WAITS = named(
+    "question_waits",
+    "select 1 as waits from turns where status = 'queued' and class = 'interactive' order by requested_by limit 1",
+    "turns_questions",
+)
 
 # What the holder must know of its turn and session: both are its alone from the claim on.
 _HELD = """
@@ -67,7 +152,13 @@ select t.id as turn, t.session, t.fence, t.class, t.attempts, t.takeovers, t.req
   extract(epoch from clock_now() - t.queued_at)::float8 as waited_s,
   extract(epoch from t.deadline_at - clock_now())::float8 as seconds_left,
   t.step, t.steps, t.refunds, t.max_steps, t.warned, t.cap_usd as turn_cap, t.spent_usd as turn_spent,
-  t.reserved_usd as turn_reserved, t.last_tool,
+  t.reserved_usd as turn_reserved, t.last_tool, t.children_usd, t.children_promised_usd, t.parent, t.shared_key,
+  s.kind, s.depth, s.tools,
+  case when s.cap_usd is null then 0 else (
+    select coalesce(sum(o.children_usd + o.children_promised_usd), 0) from turns o
+    where o.session = s.id and o.id <> t.id) end as others_children_usd,
+  (select json_object_agg(x.subject, x.id || ': ' || x.note) from stops x
+   where x.scope = 'tool' and x.lifted_at is null) as stopped_tools,
   s.profile, s.provider, s.model, s.workspace, s.folder, s.cap_usd as session_cap, s.spent_usd as session_spent,
   s.reserved_usd as session_reserved, s.prefix, s.last_edit, s.baseline_estimate, s.baseline_billed,
   s.last_breakpoint_message, s.chain_blocks, s.chain_digest, s.ttl, s.created_at as session_started,

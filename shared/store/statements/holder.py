@@ -19,11 +19,30 @@ order by r.ordinal
 
 # Cancels and steers work within two seconds with Redis gone: one question a second a process. `claim` tells which of
 # them nobody in that process has in hand.
+# A turn is cancelled with whatever it is a child of, at any height; a child in the background with nothing above it.
 MY_TURNS = named(
     "my_turns",
     """
-select id, session, claim, cancel_requested_at is not null as cancelled from turns
-where holder = %(holder)s and status = 'running'
+select t.id, t.session, t.claim, t.cancel_requested_at is not null or exists (
+    with recursive up as (
+      select p.parent, p.background, p.status, p.cancel_requested_at from turns p
+      where p.id = t.parent and not t.background
+      union all
+      select p.parent, p.background, p.status, p.cancel_requested_at from up join turns p on p.id = up.parent
+      where not up.background
+    )
+    select 1 from up where up.cancel_requested_at is not null or up.status in ('done', 'failed', 'cancelled')
+  ) as cancelled, exists (
+    select 1 from inbox i where i.session = t.session and i.folded_into is null and i.kind = 'steer'
+  ) as steered, exists (
+    select 1 from stops x where x.lifted_at is null and (x.scope = 'fleet'
+      or x.scope = 'person' and x.subject = t.requested_by::text or x.scope = 'job' and x.subject = t.job::text
+      or x.scope = 'profile' and x.subject = (select s.profile from sessions s where s.id = t.session))
+  ) as stopped, (
+    select json_object_agg(x.subject, x.id || ': ' || x.note) from stops x
+    where x.lifted_at is null and x.scope = 'tool'
+  ) as stopped_tools
+from turns t where t.holder = %(holder)s and t.status = 'running'
 """,
     "turns_held",
 )

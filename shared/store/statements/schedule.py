@@ -47,11 +47,11 @@ select id, wake_at from turns where status = 'parked' and wake_at <= clock_now()
 """,
     "turns_to_wake",
 )
-# A park of these reasons without a time to wake would sleep for ever.
+# Each park has a limit. One without a time to wake would sleep for ever, should nobody come.
 TIMELESS_PARKS = named(
     "timeless_parks",
     """
-select id from turns where status = 'parked' and wake_at is null and parked_on in ('backoff', 'time')
+select id from turns where status = 'parked' and wake_at is null
   and parked_at < clock_now() - interval '5 seconds' limit %(limit)s
 """,
     "turns_to_wake",
@@ -60,7 +60,7 @@ WAKE_TIMELESS = named(
     "wake_timeless",
     """
 update turns set wake_at = clock_now() where id = %(turn)s and status = 'parked' and wake_at is null
-  and parked_on in ('backoff', 'time') returning id
+returning id
 """,
     "turns_pkey",
 )

@@ -19,7 +19,8 @@ LOCK_TURN = named(
     "turns_pkey",
 )
 
-# Nothing may stay unread in the inbox: a steer that arrived before the turn ended goes on with it.
+# Nothing may stay unread in the inbox: a steer that arrived before the turn ended goes on with it. But a child's report
+# wants an answer, and housekeeping gives none.
 FINISH = named(
     "finish",
     """
@@ -28,6 +29,7 @@ with s as (
     and not exists (
       select 1 from inbox i where i.session = %(session)s and i.folded_into is null
         and (i.kind <> 'input' or i.turn = %(turn)s)
+        and (i.kind <> 'child' or not exists (select 1 from turns h where h.id = %(turn)s and h.class = 'chore'))
     )
   returning id, fence
 ), t as (
@@ -60,14 +62,15 @@ returning s.fence, turns.wake_at
     "turns_pkey",
 )
 
-# A drained turn has cost nothing and is no attempt.
+# A turn that was handed back (drained, or to let another go first) has cost nothing and is no attempt.
 REQUEUE = named(
     "requeue",
     """
 with s as (
   update sessions set fence = fence + 1 where id = %(session)s and fence = %(fence)s returning id, fence
 )
-update turns set status = 'queued', holder = null, attempts = greatest(attempts - 1, 0), fence = s.fence
+update turns set status = 'queued', holder = null, attempts = greatest(attempts - 1, 0), fence = s.fence,
+  queued_at = clock_now()
 from s where turns.id = %(turn)s and turns.session = s.id and (turns.status = 'running') is true
 returning s.fence, turns.class
 """,
@@ -132,6 +135,19 @@ with lost as (
 select s.fence, (select count(*) from c) as lost_calls, (select count(*) from r) as open_runs from s, t
 """,
     "calls_one_reserved_a_turn",
+)
+
+# Of a turn that is over with this: each open call gets its result, so that the transcript ends in what the provider
+# accepts. After `take_away`, under the fence that it raised.
+ANSWER_LEFT = named(
+    "answer_left",
+    """
+insert into messages (session, turn, step, ordinal, author, role, content, fence)
+select %(session)s, %(turn)s, x.step, x.ordinal, 'tool', 'user', x.content, %(fence)s
+from unnest(%(m_step)s::int[], %(m_ordinal)s::int[], %(m_content)s::text[])
+  with ordinality as x(step, ordinal, content, n)
+order by x.n
+""",
 )
 
 # --- from parked -----------------------------------------------------------------------------------------------------

@@ -70,8 +70,8 @@ def _accept(listener: socket.socket, upstream: Path, proxy: Proxy) -> None:
         server = socket.socket(socket.AF_UNIX)
         server.connect(str(upstream))
         dead = threading.Event()
-        for pump in (_to_server, _to_client):
-            threading.Thread(target=pump, args=(client, server, proxy, dead), daemon=True).start()
+        threading.Thread(target=_to_server, args=(client, server, proxy, dead), daemon=True).start()
+        threading.Thread(target=_to_client, args=(client, server, dead), daemon=True).start()
 
 
 def _to_server(client: socket.socket, server: socket.socket, proxy: Proxy, dead: threading.Event) -> None:
@@ -97,7 +97,7 @@ def _answered_then_closed(client: socket.socket, server: socket.socket, what: Lo
     _close(client, server)
 
 
-def _to_client(client: socket.socket, server: socket.socket, proxy: Proxy, dead: threading.Event) -> None:
+def _to_client(client: socket.socket, server: socket.socket, dead: threading.Event) -> None:
     with contextlib.suppress(OSError):
         while data := server.recv(65536):
             if dead.is_set():

@@ -1,0 +1,54 @@
+"""Owns what a person is told of a turn that waits, and with which command it goes on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from api.cli import live, safe, screen
+
+PERSON = frozenset({"approval", "clarify"})
+"""What a turn is parked on while a person has to act."""
+WIDTH = 2_000
+"""Characters of a call that is to be decided on: what is hidden behind an ellipsis would be allowed unread."""
+Row = Mapping[str, Any]
+
+
+def on_person(turn: Row) -> bool:
+    return turn.get("status") == "parked" and turn.get("parked_on") in PERSON
+
+
+def requests(turn: Row) -> list[Row]:
+    """The calls that wait for a decision, in the order in which they were made."""
+    return list(cast("Sequence[Row]", _waiting(turn).get("approvals") or ()))
+
+
+def questions(turn: Row) -> list[Row]:
+    return list(cast("Sequence[Row]", _waiting(turn).get("questions") or ()))
+
+
+def wanted(request: Row) -> str:
+    """One request: the call, and who may decide where that is not every approver."""
+    who = f" · an {request['role']} decides" if request.get("role") == "admin" else ""
+    eyes = " · somebody other than who asked" if request.get("four_eyes") else ""
+    return f"{live.call(request, WIDTH)}{who}{eyes}"
+
+
+def told(turn: Row) -> list[str]:
+    """`waiting for … since …`, then for each thing that is asked what it is and the command that answers it."""
+    waiting = _waiting(turn)
+    since = f" since {screen.when(waiting['since'])}" if waiting.get("since") else ""
+    until = f", at most until {screen.when(waiting['until'])}" if waiting.get("until") else ""
+    what = {"clarify": "an answer"}.get(str(turn.get("parked_on")), turn.get("parked_on"))
+    lines = [f"turn {turn['id']} is waiting for {what}{since}{until}"]
+    for request in requests(turn):
+        lines.append(f"? {wanted(request)}")
+        lines.append(f"  nightshift approve {request['id']} (or deny)")
+    for question in questions(turn):
+        lines.append(f"? {safe.line(question.get('text'), WIDTH)}")
+        lines.append(f"  nightshift steer {turn['id']} ANSWER")
+    return lines
+
+
+def _waiting(turn: Row) -> Row:
+    return cast("Row", turn.get("waiting") or {})

@@ -1,0 +1,75 @@
+"""Requests to allow a tool call, and what a parked turn asks of people. Arguments are the model's words: shown as they
+are, within a bound that says so."""
+
+from __future__ import annotations
+
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg.rows import DictRow, dict_row
+
+from api import problems
+from api.visible import only
+from api.wire.shown import Approval
+from shared.store.pool import Connection
+from shared.store.principals import Principal
+from shared.values import ROLE_RANK, Role
+
+IN_LIST, ALONE = 4_000, 1_000_000
+"""Characters of arguments: a page of requests must stay readable, one request is shown whole."""
+_SHOWN: LiteralString = """
+select a.id, a.turn as turn_id, a.session as session_id, s.title as session_title, a.step, a.ordinal, a.tool, a.digest,
+  left(r.arguments, %(most)s) as arguments, length(r.arguments) > %(most)s as cut, a.role, a.four_eyes,
+  a.requested_by as requester, q.name as requested_by, a.status, a.created_at, a.expires_at, a.decided_at,
+  d.name as decided_by, a.note
+from approvals a join sessions s on s.id = a.session
+left join tool_runs r on r.turn = a.turn and r.step = a.step and r.ordinal = a.ordinal
+left join principals q on q.id = a.requested_by
+left join principals d on d.id = a.decided_by
+"""
+ONE = only(_SHOWN + " where a.id = %(approval)s")
+# The requests of one batch bear one instant: they stand together, in the order of the calls.
+LIST = only(
+    _SHOWN + " where (%(status)s::text is null or a.status = %(status)s)",
+    " order by a.created_at desc, a.turn, a.step, a.ordinal limit %(limit)s offset %(skip)s",
+)
+# What a sleeping turn asks of people, itself or by the children that it waits for.
+OF_TURN: LiteralString = """
+  case when t.status = 'parked' and t.parked_on in ('approval', 'children') then (
+    select json_agg(x order by x.turn_id, x.step, x.ordinal) from (
+      select a.id, a.turn as turn_id, a.step, a.ordinal, a.tool, left(r.arguments, 2000) as arguments, a.role,
+        a.four_eyes, a.created_at, a.expires_at
+      from approvals a
+      left join tool_runs r on r.turn = a.turn and r.step = a.step and r.ordinal = a.ordinal
+      where a.status = 'pending' and (a.turn = t.id or a.turn in (
+        select c.id from turns c where c.parent = t.id and not c.background and c.status = 'parked'))
+      limit 100
+    ) x) end as approvals,
+  case when t.status = 'parked' and t.parked_on = 'clarify' then (
+    select json_agg(json_build_object('id', q.id, 'text', q.question, 'created_at', q.created_at, 'expires_at',
+      q.expires_at) order by q.step, q.ordinal)
+    from questions q where q.turn = t.id and q.status = 'open') end as questions
+"""
+
+
+def find(connection: Connection, approval: UUID, who: Principal) -> Approval:
+    """Raises Refused `not_found`."""
+    values = {"approval": approval, "who": who.id, "most": ALONE}
+    row = connection.cursor(row_factory=dict_row).execute(ONE, values).fetchone()
+    if row is None:
+        raise problems.not_found()
+    return shown(row, who)
+
+
+def page(connection: Connection, who: Principal, status: str | None, skip: int, limit: int) -> list[Approval]:
+    """What was asked in the sessions that `who` may see, newest batch first."""
+    values = {"who": who.id, "most": IN_LIST, "status": status, "limit": limit, "skip": skip}
+    return [shown(row, who) for row in connection.cursor(row_factory=dict_row).execute(LIST, values)]
+
+
+def shown(row: DictRow, who: Principal) -> Approval:
+    enough = ROLE_RANK[who.role] >= ROLE_RANK[Role(row["role"])]
+    own = row["four_eyes"] and row["requester"] == who.id
+    may = row["status"] == "pending" and enough and not own
+    kept: dict[str, Any] = {name: value for name, value in row.items() if name not in {"requester", "cut"}}
+    return Approval(**kept, cut=bool(row["cut"]), may_decide=may)

@@ -1,0 +1,75 @@
+"""The drill, each point once: what `nightshift drill` does, with a shorter lease and without the minute's outage, which
+stands at its full length in `longest`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.drill import effect, run
+from deploy.drill.effect import Key
+from deploy.drill.figures import Figures
+from tests.chaos import figures
+from tests.ground import ROOT
+
+KINDS = {"around a step": ("--skip", "stop", "--skip", "broker:minute"), "frozen": ("--point", "stop")}
+CLEAN = {"runs": 1, "lost": 0, "duplicated": 0, "wrongly_unknown": 0, "hung": 0}
+MAY_BE_UNKNOWN = {"recorded", "before_tool", "in_tool", "after_tool"}
+
+
+@pytest.mark.timeout(580)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_point_of_the_drill_loses_repeats_or_hangs_anything(kind: str) -> None:
+    command = [sys.executable, "-m", "deploy.main", "drill", "--json", "--lease", "4", *KINDS[kind]]
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+
+    ended = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=560, check=False)
+
+    assert ended.returncode == 0, ended.stderr[-6000:]
+    rows: list[dict[str, Any]] = json.loads(ended.stdout)
+    assert [{name: row[name] for name in CLEAN} for row in rows] == [CLEAN] * len(rows)
+    assert sum(row["unknown"] for row in rows if row["point"].partition(":")[2] in MAY_BE_UNKNOWN) > 0
+    assert all(row["resumes_s"] for row in rows)
+    for row in rows:
+        made = figures.Figures(f"drill {row['point']}", turns=row["turns"], repeated_calls=row["billed_again"])
+        made.seconds.append(max(row["resumes_s"]))
+        figures.TABLE.append(made)
+
+
+def test_every_point_stands_in_one_of_the_kinds() -> None:
+    assert len(run.POINTS) == len(set(run.POINTS)) == 32
+    assert {point.partition(":")[0] for point in run.POINTS} == {
+        "kill", "stop", "leader", "term", "valkey", "postgres", "broker", "twice", "commit",
+    }  # fmt: skip
+
+
+def test_an_effect_is_on_the_disk_with_the_name_of_its_run(tmp_path: Path) -> None:
+    log = tmp_path / "effects.log"
+    assert effect.logged(log) == Counter()
+    one, other = Key("a", 1, 1), Key("a", 1, 2)
+    for key in (one, other, one):
+        effect.append(log, key)
+    assert effect.logged(log) == Counter({one: 2, other: 1})
+
+
+@pytest.mark.parametrize("kind", ["lost", "duplicated", "hung", "wrongly_unknown"])
+def test_a_single_fault_makes_the_drill_fail(kind: str) -> None:
+    found = Figures("kill:in_tool", runs=1)
+    assert found.clean
+    found.wrong(kind, "this one")
+    assert not found.clean
+    assert found.told == [f"{kind}: this one"]
+
+
+def test_a_point_that_does_not_exist_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run.main(["--point", "kill:nowhere"])
+    assert ended.value.code == 2
+    assert "no point kill:nowhere" in capsys.readouterr().err

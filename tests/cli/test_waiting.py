@@ -1,0 +1,168 @@
+"""A turn that waits for a person, as the command line tells it: what is asked, what goes on with it, how one exits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from api.cli.main import main
+from tests.cli.surface import Row, Surface, Turn
+from tests.cli.test_chat import script
+from tests.cli.typist import Typist
+
+SINCE = "2026-11-30T03:00:00+00:00"
+
+
+@pytest.fixture
+def typist(surface: Surface) -> Iterator[Typist]:
+    made = Typist()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def _request(surface: Surface, turn: Turn, id_: str, path: str) -> Row:
+    row: Row = {
+        "id": id_, "turn_id": turn.id, "tool": "write_file", "arguments": json.dumps({"path": path}),
+        "role": "approver", "four_eyes": False, "status": "pending", "created_at": SINCE, "requested_by": "anna",
+    }  # fmt: skip
+    surface.lists["approvals"].append(row)
+    return row
+
+
+def _park(turn: Turn, reason: str, **waiting: Any) -> None:
+    turn.row |= {"status": "parked", "parked_on": reason, "waiting": {"on": reason, "since": SINCE, **waiting}}
+    turn.send("turn.parked", at=(1, 1), reason=reason, wake_at=None)
+
+
+def _asks(surface: Surface, *paths: str) -> None:
+    """Each turn from now on parks for these writes, and ends when the last of them is decided."""
+
+    def begin(turn: Turn) -> None:
+        requests = [_request(surface, turn, f"a-{n}", path) for n, path in enumerate(paths, 1)]
+        _park(turn, "approval", approvals=requests)
+
+        def decided(_: Row) -> None:
+            if all(row["status"] != "pending" for row in requests):
+                turn.send("turn.started", at=(1, 2), attempt=1)
+                turn.finish(answer=" ".join(row["status"] for row in requests), fence=2)
+
+        surface.on_decision = decided
+
+    surface.on_turn = begin
+
+
+@pytest.mark.parametrize("words", [["send", "go", "--session", "s-1", "--wait"], ["watch", "t-1"]])
+def test_who_waits_for_a_turn_is_told_what_it_waits_for_and_exits_with_three(
+    surface: Surface, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    _asks(surface, "a.txt", "b.txt")
+    if words[0] == "watch":
+        surface.on_turn(surface.add_turn())
+    assert main(words) == 3
+    err = capsys.readouterr().err
+    assert "turn t-1 is waiting for approval since 2026-11-30" in err
+    assert '? write_file(path="a.txt")' in err
+    assert "nightshift approve a-1 (or deny)" in err
+    assert "nightshift approve a-2 (or deny)" in err
+
+
+def test_a_question_is_told_with_the_command_that_answers_it(
+    surface: Surface, capsys: pytest.CaptureFixture[str]
+) -> None:
+    surface.on_turn = lambda turn: _park(turn, "clarify", questions=[{"id": "q", "text": "Which\x1b[2J year?"}])
+    assert main(["send", "go", "--session", "s-1", "--wait"]) == 3
+    err = capsys.readouterr().err
+    assert "waiting for an answer since" in err
+    assert "? Which␛[2J year?" in err
+    assert "nightshift steer t-1 ANSWER" in err
+
+
+def test_a_turn_that_was_parked_and_goes_on_is_followed_to_its_end(
+    surface: Surface, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turn = surface.add_turn()
+    turn.send("turn.parked", at=(1, 1), reason="approval", wake_at=None)
+    turn.send("approval.decided", at=(1, 2), tool="write_file", decision="denied", decided_by="ben", note="not now")
+    turn.finish(answer="so be it", fence=3)
+    assert main(["watch", turn.id]) == 0
+    assert "✗ write_file denied by ben: not now" in capsys.readouterr().err
+
+
+def test_approve_and_deny_send_the_decision_and_say_what_was_decided(
+    surface: Surface, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turn = surface.add_turn()
+    _request(surface, turn, "a-1", "a.txt")
+    _request(surface, turn, "a-2", "b.txt")
+    assert main(["approvals"]) == 0
+    assert 'write_file(path="a.txt")' in capsys.readouterr().out
+    assert main(["approve", "a-1", "--note", "go on"]) == 0
+    assert capsys.readouterr().out == 'approved: write_file(path="a.txt")\n'
+    assert main(["deny", "a-2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["status"] == "denied"
+    sent = [(asked.path, asked.body) for asked in surface.asked if asked.method == "POST"]
+    assert sent == [
+        ("/v1/approvals/a-1", {"decision": "approve", "note": "go on"}),
+        ("/v1/approvals/a-2", {"decision": "deny"}),
+    ]
+    assert main(["approve", "a-1"]) == 1
+    assert "already_decided: ben denied it already" in capsys.readouterr().err
+    assert main(["approve", "a/../b"]) == 1
+    assert surface.asked[-1].path == "/v1/approvals/a%2F..%2Fb"
+
+
+@pytest.mark.parametrize("words", [["approve"], ["deny", "a", "b"], ["approvals", "--status", "maybe"]])
+def test_wrong_use_ends_with_two(surface: Surface, words: list[str]) -> None:
+    assert main(words) == 2
+    assert surface.asked == []
+
+
+def test_a_chat_asks_for_each_call_in_turn(surface: Surface, typist: Typist) -> None:
+    _asks(surface, "a.txt", "b.txt")
+    typist.type("go")
+    typist.see('allow (1 of 2) write_file(path="a.txt")')
+    typist.type("y")
+    typist.see('approved: write_file(path="a.txt")')
+    typist.see('allow write_file(path="b.txt")')
+    typist.type("/deny not on a Sunday")
+    assert surface.wait_for("POST", "/v1/approvals/a-2").body == {"decision": "deny", "note": "not on a Sunday"}
+    typist.see("approved denied")
+    typist.type("/approve")
+    typist.see("nothing waits for your decision")
+    assert not [asked for asked in surface.asked if asked.path.endswith("/steer")]
+
+
+def test_what_may_not_be_decided_here_is_asked_on_and_never_sent_as_words(surface: Surface, typist: Typist) -> None:
+    _asks(surface, "a.txt")
+    typist.type("go")
+    typist.see("allow write_file")
+    for count in (1, 2):
+        surface.refusals = [(403, {"code": "role_too_low", "detail": "only a person with the role approver"}, {})]
+        typist.type("y")
+        typist.see("role_too_low", count)
+    typist.type("y")
+    typist.see("approved: write_file")
+    assert not [asked for asked in surface.asked if asked.path.endswith("/steer")]
+
+
+def test_any_other_line_is_the_answer_of_the_person(surface: Surface, typist: Typist) -> None:
+    surface.on_turn = lambda turn: _park(turn, "clarify", questions=[{"id": "q", "text": "Which year?"}])
+    surface.on_steer = lambda turn, text: turn.finish(answer=f"in {text}", fence=2)
+    typist.type("go")
+    typist.see("Which year? · your next line is the answer")
+    typist.type("1789")
+    typist.see("that is the answer")
+    typist.see("in 1789")
+
+
+def test_a_script_that_nobody_can_answer_ends_with_three(surface: Surface) -> None:
+    _asks(surface, "a.txt")
+    done = script("go\ny\n")
+    assert done.returncode == 3, done.stderr
+    assert "nightshift approve a-1" in done.stderr
+    assert not [asked for asked in surface.asked if asked.path.startswith("/v1/approvals")]

@@ -1,0 +1,31 @@
+"""Which tools a session has. Pure: the session's own list where it has one, else by its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from shared.values import SessionKind
+from workers.tools import registry
+
+DELEGATE = "delegate_task"
+ASK = "ask_person"
+BLOCKED = frozenset({DELEGATE, ASK})
+"""What a child never has: it delegates only as an orchestrator below the depth that the settings allow, and it asks
+nobody."""
+
+
+def of_session(kind: SessionKind, listed: Sequence[str] | None, spawn_depth: int) -> tuple[str, ...]:
+    """Sorted names. A job has nobody who could answer at night, so it asks nobody; with a depth of 0 nobody
+    delegates."""
+    if listed is not None:
+        return tuple(sorted(set(listed) & set(registry.TOOLS)))
+    without = frozenset[str]() if kind is SessionKind.CHAT else frozenset({ASK})
+    if spawn_depth == 0:
+        without |= {DELEGATE}
+    return tuple(name for name in sorted(registry.TOOLS) if name not in without)
+
+
+def of_child(parents: Iterable[str], depth: int, spawn_depth: int) -> tuple[str, ...]:
+    """The parent's tools less what a child may not have; above the last level it may delegate in turn."""
+    blocked = BLOCKED - {DELEGATE} if depth < spawn_depth else BLOCKED
+    return tuple(sorted(name for name in parents if name not in blocked))
