@@ -14,7 +14,7 @@ import pytest
 
 from deploy.local.servers import Servers, ephemeral
 from shared.store import migrate
-from tests.ground import Rehearsal, rehearsing
+from tests.ground import Rehearsal, drop_database, rehearsing
 
 for _name in [n for n in os.environ if n.endswith("_API_KEY") or n.startswith("NIGHTSHIFT_")]:
     del os.environ[_name]  # tests never read a provider key, nor a setting of the person who runs them
@@ -49,8 +49,7 @@ def database_url(servers: Servers, template: str) -> Generator[str]:
     with psycopg.connect(url, autocommit=True) as connection:
         migrate.set_role(connection)
     yield url
-    with psycopg.connect(servers.postgres.direct_url, autocommit=True) as connection:
-        connection.execute(f"drop database {name} with (force)".encode())
+    drop_database(servers.postgres.direct_url, name)
 
 
 @pytest.fixture

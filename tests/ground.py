@@ -49,6 +49,21 @@ def until(true: Callable[[], T | None], seconds: float = 10.0, what: str = "the 
     raise AssertionError(f"{what} did not come true within {seconds:g} s")
 
 
+def drop_database(direct_url: str, name: str) -> None:
+    """With whoever is connected. An autovacuum at work in it belongs to a superuser and is waited out."""
+    with psycopg.connect(direct_url, autocommit=True) as connection:
+        connection.execute("set statement_timeout = 0")
+
+        def gone() -> bool:
+            try:
+                connection.execute(f"drop database {name} with (force)".encode())
+            except psycopg.errors.InsufficientPrivilege:
+                return False
+            return True
+
+        until(gone, 60, f"the end of database {name}")
+
+
 @contextlib.contextmanager
 def rehearsing(cwd: Path | None = None) -> Generator[Rehearsal]:
     """The provider as a process of its own, on a free port."""

@@ -11,7 +11,7 @@ from shared.request import blocks
 from shared.request.assembled import Request
 from shared.store import transcript
 from shared.store.pool import Connection
-from shared.store.statements import one, run, step
+from shared.store.statements import one, step
 from shared.values import SessionKind
 from workers import fence
 from workers.held import Claim, Held
@@ -35,9 +35,7 @@ def ensure(ports: Ports, held: Held) -> None:
     }  # fmt: skip
 
     def work(connection: Connection) -> int:
-        with connection.transaction():
-            run(connection, step.PREFIX_SAVE, params)
-            row = one(connection, step.PREFIX_ADOPT, params)
+        row = one(connection, step.PREFIX_FIRST, params)
         if row is None:
             raise LeaseLost
         return row["last_edit"]

@@ -13,6 +13,7 @@ from deploy.local.servers import Servers
 from shared.values import Role
 from tests.api.hand import Hand
 from tests.api.serving import Api, Person, serving, settings_for
+from tests.ground import drop_database
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +29,7 @@ def fresh_database(servers: Servers, template: str) -> Generator[str]:
     with psycopg.connect(servers.postgres.direct_url, autocommit=True) as connection:
         connection.execute(f"create database {name} template {template}".encode())
     yield servers.postgres.direct_url.replace("/nightshift?", f"/{name}?")
-    with psycopg.connect(servers.postgres.direct_url, autocommit=True) as connection:
-        connection.execute(f"drop database {name} with (force)".encode())
+    drop_database(servers.postgres.direct_url, name)
 
 
 @pytest.fixture

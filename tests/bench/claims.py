@@ -17,7 +17,7 @@ from shared.store import migrate
 from shared.store.statements import admission
 from tests.bench.figures import Figure, middle, quantile
 from tests.bench.house import LIMIT, House
-from tests.ground import CLASSES, Ground, ground
+from tests.ground import CLASSES, Ground, drop_database, ground
 from workers import claiming
 
 DATABASE = "bench_claims"
@@ -98,6 +98,4 @@ def _database(house: House) -> Generator[str]:
             migrate.set_role(connection)
         yield address
     finally:
-        with psycopg.connect(own, autocommit=True) as connection:
-            connection.execute("set statement_timeout = 0")
-            connection.execute(f"drop database {DATABASE} with (force)".encode())
+        drop_database(own, DATABASE)

@@ -19,6 +19,7 @@ from deploy.local.servers import Servers, ephemeral
 from shared.errors import SchemaMismatch, StoreUnavailable
 from shared.store import migrate, revision
 from shared.store.statements import REGISTRY
+from tests.ground import drop_database
 from tests.store import test_statements
 from tests.store.test_statements import generic
 
@@ -43,8 +44,7 @@ def empty_url(servers: Servers) -> Generator[str]:
     with psycopg.connect(servers.postgres.direct_url, autocommit=True) as connection:
         connection.execute("create database empty_one")
     yield servers.postgres.direct_url.replace("/nightshift?", "/empty_one?")
-    with psycopg.connect(servers.postgres.direct_url, autocommit=True) as connection:
-        connection.execute("drop database empty_one with (force)")
+    drop_database(servers.postgres.direct_url, "empty_one")
 
 
 def _catalogue(url: str) -> list[tuple[str, ...]]:

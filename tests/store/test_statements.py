@@ -24,13 +24,13 @@ insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_
   select gen_random_uuid(), s.id, 'interactive', %(p)s, now(), 60, 90, 'done', now(), ''
   from sessions s, generate_series(1, 10);
 insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_steps)
-  select gen_random_uuid(), s.id, 'interactive', %(p)s, now(), 60, 90 from sessions s limit 500;
+  select gen_random_uuid(), s.id, 'interactive', %(p)s, now(), 60, 90 from sessions s order by seq limit 500;
 insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_steps, status, parked_on, wake_at)
   select gen_random_uuid(), s.id, 'job', %(p)s, now(), 60, 90, 'parked', 'time', now() + interval '1 day'
-  from sessions s offset 1000 limit 500;
+  from sessions s order by seq offset 1000 limit 500;
 insert into turns (id, session, class, requested_by, admit_key, deadline_s, max_steps, status, holder)
   select gen_random_uuid(), s.id, 'job', %(p)s, now(), 60, 90, 'running', gen_random_uuid()
-  from sessions s offset 2000 limit 500;
+  from sessions s order by seq offset 2000 limit 500;
 insert into prefixes values ('p', '[]', 0, 0, '[]');
 insert into messages (session, turn, step, ordinal, author, role, content, fence)
   select session, id, 1, 0, 'm', 'user', '[]', 0 from turns;

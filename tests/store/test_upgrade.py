@@ -21,7 +21,7 @@ import pytest
 from deploy.local.servers import Servers
 from shared.errors import WRONG_SETTINGS
 from shared.store import migrate, revision
-from tests.ground import ROOT
+from tests.ground import ROOT, drop_database
 from tests.store.conftest import Rows
 from tests.store.test_statements import generic
 
@@ -41,8 +41,7 @@ def old_url(servers: Servers) -> Generator[str]:
     url = servers.postgres.direct_url.replace("/nightshift?", "/old_one?")
     migrate.upgrade(url, "0001")
     yield url
-    with psycopg.connect(servers.postgres.direct_url, autocommit=True) as connection:
-        connection.execute("drop database old_one with (force)")
+    drop_database(servers.postgres.direct_url, "old_one")
 
 
 def test_every_statement_of_old_code_is_understood_by_the_new_schema(rows: Rows) -> None:

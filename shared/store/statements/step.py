@@ -163,18 +163,13 @@ returning tool_runs.ordinal
 )
 
 # A session's first prefix, or a changed one: content-addressed, shared, and an edit of kind `prefix`.
-PREFIX_SAVE = named(
-    "prefix_save",
-    """
-insert into prefixes (digest, system_text, stable_length, context_length, tools_text)
-values (%(digest)s, %(system_text)s, %(stable_length)s, %(context_length)s, %(tools_text)s)
-on conflict (digest) do nothing
-""",
-)
-PREFIX_ADOPT = named(
-    "prefix_adopt",
-    """
-with e as (
+_SAVE = """
+with p as (
+  insert into prefixes (digest, system_text, stable_length, context_length, tools_text)
+  values (%(digest)s, %(system_text)s, %(stable_length)s, %(context_length)s, %(tools_text)s)
+  on conflict (digest) do nothing
+), """
+_ADOPT = """e as (
   insert into edits (session, kind, prefix, cause, fence)
   select id, 'prefix', %(digest)s, %(cause)s, fence from sessions
   where id = %(session)s and fence = %(fence)s
@@ -184,8 +179,9 @@ update sessions set prefix = %(digest)s, last_edit = e.id, chain_blocks = null, 
   last_breakpoint_message = null
 from e where sessions.id = e.session and sessions.fence = %(fence)s
 returning sessions.last_edit
-""",
-)
+"""
+PREFIX_FIRST = named("prefix_first", _SAVE + _ADOPT, "sessions_pkey")
+PREFIX_ADOPT = named("prefix_adopt", "with " + _ADOPT, "sessions_pkey")
 
 # Who asks whether a write of the holder landed waits for the old connection's transaction to end first.
 HOLD = named("hold", "select fence from sessions where id = %(session)s for no key update", "sessions_pkey")
