@@ -197,7 +197,11 @@ ROUTES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], TOKEN + "x", "ü", TOKEN.swapcase()])
+@pytest.mark.parametrize(
+    "token",
+    [None, "", "wrong", TOKEN[:-1], TOKEN + "x", "ü", TOKEN.swapcase()],
+    ids=["none", "empty", "wrong", "shorter", "longer", "not ascii", "other case"],
+)
 def test_nobody_without_the_token_sees_or_moves_anything(provider: Served, token: str | None) -> None:
     headers = {} if token is None else {HEADER.encode(): token.encode("latin-1")}
     with httpx.Client(base_url=provider.url, headers=headers) as stranger:
