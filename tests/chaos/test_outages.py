@@ -1,5 +1,7 @@
-"""Postgres killed and restarted, Valkey frozen, connections ended, while turns run on two workers. The drill does the rest:
-Valkey flushed, killed, restarted; Postgres restarted in order."""
+"""Postgres killed and restarted, Valkey frozen, connections ended, while turns run on two workers.
+
+The drill does the rest: Valkey flushed, killed, restarted; Postgres restarted in order.
+"""
 
 from __future__ import annotations
 
