@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import sys
 import threading
 import time
@@ -19,12 +20,13 @@ from celery import signals as celery_signals
 
 from shared import doorbell, logs, stream
 from shared import settings as settings_module
-from shared.errors import NightshiftError, exit_code
+from shared.errors import FAILED, NightshiftError, exit_code
 from shared.life import Life
 from shared.settings import Settings
 from shared.store import revision
 from shared.store.pool import Database
 from shared.values import QUEUES, TurnClass
+from workers.hearing import Hearing
 from workers.held import Interrupt
 from workers.hints import Hints, Turns
 from workers.look import Slots, look
@@ -90,17 +92,25 @@ def _serve(settings: Settings) -> int:
     hints = Hints(turns, ports.database, life, redis_client)
     hints.start()
     child.LAUNCHER.start()
-    _answer_the_doorbell(app, ports, turns, Slots(settings.slots, classes))
-    _drain_on_shutdown(ports, turns)
     queues = sorted({QUEUES[TurnClass.JOB if c is TurnClass.CHORE else c] for c in classes})
+    hearing = Hearing(redis_client, queues, lambda: len(turns) < settings.slots and not life.draining, _end_me)
+    _answer_the_doorbell(app, ports, turns, Slots(settings.slots, classes), hearing)
+    _drain_on_shutdown(ports, turns)
+    hearing.start()
     try:
         code = _consume(app, settings, queues, life)
     finally:
+        hearing.stop()
         hints.stop()
         ports.publisher.close()
         life.stop("drained" if life.draining else "consumer ended")
         ports.database.close()
-    return code
+    return FAILED if hearing.deaf else code
+
+
+def _end_me() -> None:
+    """As whoever restarts this process would: what runs is ended in order, and the next one hears."""
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def provider_of(settings: Settings) -> wire.Provider:
@@ -112,9 +122,10 @@ def provider_of(settings: Settings) -> wire.Provider:
     )
 
 
-def _answer_the_doorbell(app: Any, ports: Ports, turns: Turns, slots: Slots) -> None:
+def _answer_the_doorbell(app: Any, ports: Ports, turns: Turns, slots: Slots, hearing: Hearing) -> None:
     @app.task(name=doorbell.LOOK, ignore_result=True)
     def _answer() -> None:
+        hearing.heard()
         look(ports, turns, slots)
 
     # One for all threads: Celery would make one a thread, a millisecond each, and nothing is ever stored in it.

@@ -23,6 +23,7 @@ END = "shared/store/statements/turn_end.py"
 STEP = "shared/store/statements/step.py"
 FENCE_TEST = "tests/store/test_fence.py"
 CLAIM_TEST = "tests/store/test_claims.py"
+MEET_TEST = "tests/waiting/test_meetings.py"
 LOST_TEST = "tests/loop/test_lost_commit.py"
 LOCK = "where id = new.session for no key update;\n  if held is distinct from new.fence then\n    raise"
 
@@ -120,5 +121,30 @@ MUTANTS = (
         "the pinned breakpoint is dropped", "shared/request/cache_plan.py",
         "    wanted = state.last_breakpoint_message_id\n", "    wanted = None\n",
         "tests/loop/test_prefix.py::test_a_step_of_many_blocks_still_reads_what_the_step_before_wrote",
+    ),
+    Mutant(
+        "turn lock: a turn goes to sleep without it", "workers/waiting/park.py",
+        "turn = one(connection, turn_end.LOCK_TURN, values)", "turn = one(connection, turn_end.LOCK_OWN, values)",
+        f"{MEET_TEST}::test_a_decision_in_the_moment_in_which_the_turn_goes_to_sleep_is_not_lost",
+    ),
+    Mutant(
+        "later-statement read: the wake locks in the statement that looks", "shared/store/waits.py",
+        "    one(connection, turn_end.LOCK_TURN, {\"turn\": found[\"turn\"]})\n", "",
+        f"{MEET_TEST}::test_of_two_decisions_at_the_same_moment_the_second_one_wakes",
+    ),
+    Mutant(
+        "re-derived park: the sweep takes a sleeper's word", "shared/store/statements/waiting.py",
+        "and t.parked_at < clock_now() - interval '5 seconds'", "and t.wake_at < clock_now()",
+        "tests/waiting/test_sweep_parks.py::test_a_wake_that_was_lost_is_made_good_and_counted",
+    ),
+    Mutant(
+        "dedupe key: each delivery is new", "shared/store/intake.py",
+        "InboxKind.DELIVERY, author, payload, dedupe)", "InboxKind.DELIVERY, author, payload, f\"{dedupe}:{uuid7()}\")",
+        f"{MEET_TEST}::test_a_delivery_that_comes_twice_stands_in_the_inbox_once",
+    ),
+    Mutant(
+        "child counter: a child that ends is not counted down", "shared/store/statements/waiting.py",
+        "greatest(p.children_open - case when c.background then 0 else 1 end, 0)", "p.children_open",
+        f"{MEET_TEST}::test_two_children_that_end_at_the_same_moment_wake_their_parent_once",
     ),
 )  # fmt: skip

@@ -1,0 +1,79 @@
+"""A worker that no ring reaches any more is started again; one that is busy, or whose broker is away, is not.
+
+The bug: after Valkey had been killed seven times under load, both workers lived on without asking for messages, and
+fourteen thousand rings lay in their queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from shared import stream
+from workers.hearing import LOOKS, Hearing
+
+QUEUE = "hearing-test"
+
+
+@dataclass(slots=True)
+class Scene:
+    client: Any
+    hearing: Hearing
+    free: bool = True
+    ends: list[str] = field(default_factory=list[str])
+
+
+def _scene(url: str) -> Scene:
+    client = stream.connect(url)
+    scene = Scene(client, None)  # pyright: ignore[reportArgumentType] - set in the next line
+    scene.hearing = Hearing(client, [QUEUE, "none"], lambda: scene.free, lambda: scene.ends.append("end"))
+    return scene
+
+
+@pytest.fixture
+def scene(redis_url: str) -> Generator[Scene]:
+    made = _scene(redis_url)
+    made.client.lpush(QUEUE, "a ring")
+    yield made
+    made.client.delete(QUEUE)
+
+
+def test_rings_that_lie_unheard_end_the_process_once(scene: Scene) -> None:
+    for _ in range(LOOKS - 1):
+        scene.hearing.look()
+    assert (scene.ends, scene.hearing.deaf) == ([], False)
+    for _ in range(3):
+        scene.hearing.look()
+    assert (scene.ends, scene.hearing.deaf) == (["end"], True)
+
+
+def test_one_ring_that_is_heard_is_enough(scene: Scene) -> None:
+    for _ in range(LOOKS * 2):
+        scene.hearing.look()
+        scene.hearing.look()
+        scene.hearing.heard()
+    assert scene.ends == []
+
+
+def test_a_worker_without_a_free_slot_is_not_deaf(scene: Scene) -> None:
+    scene.free = False
+    for _ in range(LOOKS * 2):
+        scene.hearing.look()
+    assert scene.ends == []
+
+
+def test_a_queue_without_rings_makes_nobody_deaf(scene: Scene) -> None:
+    scene.client.delete(QUEUE)
+    for _ in range(LOOKS * 2):
+        scene.hearing.look()
+    assert scene.ends == []
+
+
+def test_a_broker_that_is_away_makes_nobody_deaf() -> None:
+    scene = _scene("redis://127.0.0.1:1/0")
+    for _ in range(LOOKS * 2):
+        scene.hearing.look()
+    assert scene.ends == []
