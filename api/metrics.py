@@ -51,6 +51,8 @@ def _of_database(figures: Figures) -> Iterable[Metric]:
     for status in TurnStatus:
         turns.add_metric([status], by_status.get(status, 0))
     yield turns
+    unknown = sum(row["n"] for row in figures.unknown)
+    yield _gauge("unknown_effects", "Tool runs of which nobody knows whether they happened", unknown)
     yield from _of_calls(figures)
 
 

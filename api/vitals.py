@@ -35,6 +35,7 @@ from (
 ) w group by w.class
 """
 STOPS = "select scope, count(*) as n from stops where lifted_at is null group by scope"
+UNKNOWN = "select count(*) as n from tool_runs where status = 'unknown'"
 TURNS = "select status, count(*) as n from turns group by status"
 CALLS = """
 select status, purpose, count(*) as n, coalesce(sum(cost_usd), 0)::float8 as known_usd,
@@ -72,6 +73,7 @@ class Figures:
     workers: int
     waited: list[dict[str, Any]]
     stops: list[dict[str, Any]]
+    unknown: list[dict[str, Any]]
 
 
 class Vitals:
@@ -80,7 +82,7 @@ class Vitals:
         self._redis = aioredis.from_url(
             redis_url, max_connections=4, socket_timeout=WAIT_S, socket_connect_timeout=WAIT_S
         )
-        self._figures = Figures(up=False, queued=[], turns=[], calls=[], workers=0, waited=[], stops=[])
+        self._figures = Figures(up=False, queued=[], turns=[], calls=[], workers=0, waited=[], stops=[], unknown=[])
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
 
@@ -125,6 +127,7 @@ class Vitals:
                 workers=int((await ask(ALIVE, wait_s=WAIT_S))[0]["n"]),
                 waited=list(await ask(WAITED, wait_s=WAIT_S)),
                 stops=list(await ask(STOPS, wait_s=WAIT_S)),
+                unknown=list(await ask(UNKNOWN, wait_s=WAIT_S)),
             )
         except StoreUnavailable:
             return replace(self._figures, up=False)

@@ -13,13 +13,16 @@ from typing import Literal
 from psycopg.rows import DictRow
 
 from shared.store.statements import every, holder
-from shared.values import Repeat, RunStatus
+from shared.store.statements import step as statements
+from shared.values import EventKind, Repeat, RunStatus
+from workers.emit import emit
 from workers.held import Held
 from workers.outgoing import Finished
 from workers.ports import Ports
 from workers.providers.arguments import why_unfit
 from workers.providers.replies import ToolCall
 from workers.recording import Run
+from workers.waiting.writes import fenced
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +70,27 @@ def left_open(ports: Ports, held: Held) -> Left:
             case "known":
                 results.append(_finished(row, row["status"], row["result"] or "(no output)", is_error=row["is_error"]))
             case "unknown":
-                text = unknown_text(row["may_run_until"])
-                results.append(_finished(row, RunStatus.UNKNOWN, text, is_error=True))
+                unknown = _finished(row, RunStatus.UNKNOWN, unknown_text(row["may_run_until"]), is_error=True)
+                _tell(ports, held, unknown)
+                results.append(unknown)
             case "run":
                 call = ToolCall(row["call_id"], row["tool"], row["arguments"], unfit)
                 runs.append(Run(row["step"], row["ordinal"], call, Repeat(row["repeat"]), RunStatus(row["status"])))
     return Left(tuple(results), tuple(runs))
+
+
+def _tell(ports: Ports, held: Held, unknown: Finished) -> None:
+    """That nobody knows stands in the ledger at once, and is told with it: the next holder finds it said. Raises
+    LeaseLost."""
+    values = {
+        "step": unknown.step, "ordinal": unknown.ordinal, "status": unknown.status, "result": unknown.text,
+        "is_error": True,
+    }  # fmt: skip
+    fenced(ports, held, statements.FINISH_RUN, values)
+    emit(
+        ports, held, EventKind.TOOL_FINISHED, step=unknown.step, ordinal=unknown.ordinal, tool=unknown.tool,
+        status=unknown.status, is_error=True, chars=len(unknown.text), note=None,
+    )  # fmt: skip
 
 
 def _finished(row: DictRow, status: str, text: str, *, is_error: bool) -> Finished:

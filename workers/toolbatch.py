@@ -109,7 +109,7 @@ def _run(ports: Ports, held: Held, run: Run, room: Room) -> Finished:
         _commit_result(ports, held, finished)
     emit(
         ports, held, EventKind.TOOL_FINISHED, step=run.step, ordinal=run.ordinal, tool=run.call.name,
-        is_error=result.is_error, chars=len(result.text), note=result.note,
+        status=status, is_error=result.is_error, chars=len(result.text), note=result.note,
     )  # fmt: skip
     return finished
 

@@ -86,7 +86,8 @@ def transcript(
                     ordinal += 1
                     yield from made.get((message.get("turn_id"), message.get("step"), ordinal), ())
                 case "tool_result":
-                    yield _result(block, called, with_results=with_results)
+                    unknown = message.get("unknown_effect") is True
+                    yield _result(block, called, with_results=with_results, unknown=unknown)
                 case "thinking" | "redacted_thinking":
                     continue
                 case kind:
@@ -108,10 +109,10 @@ def _head(message: Mapping[str, Any]) -> str:
     return " · ".join((str(message.get("author")), screen.when(message.get("created_at")), *marks))
 
 
-def _result(block: Block, called: Mapping[str, str], *, with_results: bool) -> str:
+def _result(block: Block, called: Mapping[str, str], *, with_results: bool, unknown: bool = False) -> str:
     text = "\n".join(str(part.get("text") or f"[{part.get('type')}]") for part in _blocks(block.get("content")))
     name = called.get(str(block.get("tool_use_id")), "").partition("(")[0]
-    mark = "✗" if block.get("is_error") else "✓"
+    mark = "?" if unknown else "✗" if block.get("is_error") else "✓"
     if with_results:
         return "\n".join((f"  {mark} {name}", *(f"    {line}" for line in text.splitlines())))
     shown = safe.line(text, RESULT_WIDTH) if block.get("is_error") else f"{len(text):,} characters"

@@ -13,7 +13,9 @@ MOST_CHARACTERS = 4_000_000
 # Ids ascend, so the running sum is that of the page; the first row is given whatever its size.
 TRANSCRIPT = """
 select m.id, m.turn, m.step, m.ordinal, coalesce(p.name, m.author) as author, m.role, m.content, m.cut, m.created_at,
-  st.active, st.compacted
+  st.active, st.compacted, m.author = 'tool' and exists (
+    select 1 from tool_runs r where r.turn = m.turn and r.step = m.step and r.ordinal = m.ordinal
+      and r.status = 'unknown') as unknown
 from (
   select *, sum(length(content)) over (order by id) - length(content) as before, row_number() over (order by id) as nth
   from (select * from messages where session = %(session)s and id > %(after)s order by id limit %(limit)s) page
@@ -37,6 +39,7 @@ def shown(row: DictRow) -> str:
     head = {
         "id": str(row["id"]), "turn_id": str(row["turn"]), "step": row["step"], "ordinal": row["ordinal"],
         "author": row["author"], "role": row["role"], "state": state, "cut": row["cut"],
+        **({"unknown_effect": True} if row["unknown"] else {}),
         "created_at": row["created_at"].isoformat(),
     }  # fmt: skip
     return f'{canonical.dump(head)[:-1]},"content":{row["content"]}}}'

@@ -90,6 +90,8 @@ class Turn(Shown):
     children_cost_usd: float | None
     """Of its children that are over, theirs included; it counts in the turn's cap beside `cost_usd`."""
     parent_id: UUID | None
+    unknown_effects: int = 0
+    """Tool runs of which nobody knows whether they happened: their worker was lost while they ran."""
     cap_usd: float | None
     tokens: Tokens
     attempts: int

@@ -117,6 +117,8 @@ def test_a_run_that_may_happen_once_and_was_started_is_unknown_not_repeated(
     assert "outcome unknown" in run["result"]
     assert not (worker.home / "ws" / str(session) / "once.txt").exists()
     assert worker.view(turn)["status"] == "done"
+    told = [e.data for e in worker.events(turn) if e.kind.value == "tool.finished" and e.data["status"] == "unknown"]
+    assert [(data["tool"], data["is_error"]) for data in told] == [("write_file", True)]
 
 
 # What the provider sends and the words of its answer: each would write a file if only what Postgres holds were read.

@@ -3,7 +3,7 @@ update inbox set kind = 'delivery' where kind = 'child';
 alter table inbox drop constraint inbox_kind_check;
 alter table inbox add constraint inbox_kind_check check (kind in ('input', 'steer', 'delivery'));
 alter table sessions drop column tools;
-drop index turns_of_parent, turns_live_children;
+drop index turns_of_parent, turns_live_children, tool_runs_unknown;
 alter table turns
   drop constraint child_has_place, drop column parent, drop column parent_step, drop column parent_ordinal,
   drop column child_index, drop column background, drop column children_usd,

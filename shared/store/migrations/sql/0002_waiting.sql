@@ -45,6 +45,9 @@ create unique index turns_of_parent on turns (parent, parent_step, parent_ordina
   where parent is not null;
 create index turns_live_children on turns (parent) where parent is not null and status in ('queued', 'running', 'parked');
 
+-- What nobody knows whether it happened: counted, and a mark of its turn.
+create index tool_runs_unknown on tool_runs (turn) where status = 'unknown';
+
 -- Which tools a session has; null means those of its profile. A child has its parent's, less what a child may not.
 alter table sessions add column tools text[];
 
