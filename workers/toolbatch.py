@@ -99,7 +99,7 @@ def _run(ports: Ports, held: Held, run: Run, room: Room) -> Finished:
     )  # fmt: skip
     held.last_tool = run.call.name
     ports.pauses.at(Point.BEFORE_TOOL)
-    result = _perform(held, run) if _may_begin(ports, held, run) else ToolResult(CANCELLED, is_error=True)
+    result = _perform(ports, held, run) if _may_begin(ports, held, run) else ToolResult(CANCELLED, is_error=True)
     ports.pauses.at(Point.AFTER_TOOL)
     result = replace(result, text=room.take(result.text))
     cancelled = result.is_error and held.interrupted() is Interrupt.CANCEL
@@ -129,7 +129,7 @@ def _may_begin(ports: Ports, held: Held, run: Run) -> bool:
     return True
 
 
-def _perform(held: Held, run: Run) -> ToolResult:
+def _perform(ports: Ports, held: Held, run: Run) -> ToolResult:
     stop = held.stopped_tools.get(run.call.name)
     if stop is not None:
         return ToolResult(f"refused: an admin stopped the tool {run.call.name} (stop {stop})", is_error=True)
@@ -144,6 +144,7 @@ def _perform(held: Held, run: Run) -> ToolResult:
         attached=held.claim.folder,
         cancelled=held.must_stop,
         deadline=time.monotonic() + RUN_S,
+        may_act=ports.life.may_act,
     )
     return dispatch.run_one(context, run.call.name, run.call.arguments_text, held.claim.tools)
 

@@ -20,6 +20,10 @@ def never() -> bool:
     return False
 
 
+def always() -> bool:
+    return True
+
+
 @dataclass
 class Bench:
     """Runs tools in `workspace` and `attached`; `outside` holds `SECRET` in every file and must stay as it is."""
@@ -30,11 +34,12 @@ class Bench:
     with_attached: bool = True
     cancelled: Callable[[], bool] = field(default=never)
     seconds: float = 30.0
+    may_act: Callable[[], bool] = field(default=always)
 
     def context(self) -> ToolContext:
         attached = self.attached if self.with_attached else None
         until = time.monotonic() + self.seconds
-        return ToolContext("session", "turn", 1, 0, self.workspace, attached, self.cancelled, until)
+        return ToolContext("session", "turn", 1, 0, self.workspace, attached, self.cancelled, until, self.may_act)
 
     def call(self, name: str, text: str) -> ToolResult:
         return dispatch.run_one(self.context(), name, text)

@@ -24,6 +24,15 @@ def test_replacing_a_file_keeps_its_permissions(bench: Bench) -> None:
     assert file.stat().st_mode & 0o7777 == 0o750
 
 
+def test_a_worker_that_lost_its_lease_while_it_wrote_changes_nothing(bench: Bench) -> None:
+    """Others have been told by then that nobody knows what came of it, and until when it may still have happened."""
+    (bench.workspace / "f.txt").write_text("old")
+    bench.may_act = lambda: False
+    assert "nothing was changed" in bench.error("write_file", path="f.txt", content="new")
+    assert (bench.workspace / "f.txt").read_text() == "old"
+    assert [path.name for path in bench.workspace.iterdir()] == ["f.txt"]
+
+
 def test_a_reader_sees_the_old_file_or_the_new_one_and_nothing_between(bench: Bench) -> None:
     contents = {"a" * 200_000, "b" * 200_000}
     file = bench.workspace / "f.txt"

@@ -24,6 +24,8 @@ class ToolContext:
     attached: Path | None
     cancelled: Callable[[], bool]
     deadline: float
+    may_act: Callable[[], bool] = lambda: True
+    """Whether the worker still has its lease; past it others may have been told that this run's outcome is unknown."""
 
     def over(self) -> bool:
         return self.cancelled() or time.monotonic() >= self.deadline
@@ -48,6 +50,13 @@ class ToolStopped(Refused):
     """The turn was cancelled, or the run's time is over, before the tool had finished."""
 
     code = "tool_stopped"
+
+
+def check_acting(context: ToolContext) -> None:
+    """Right before what cannot be taken back: as `check_going`, and `ToolStopped` where the lease is over."""
+    check_going(context)
+    if not context.may_act():
+        raise ToolStopped("stopped: this worker was cut off from the database, so nothing was changed; try again")
 
 
 def check_going(context: ToolContext) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from shared.text import clean_text
 from shared.values import Repeat
 from workers.tools import putting
-from workers.tools.context import Arguments, ToolContext, ToolRefused, ToolResult, check_going
+from workers.tools.context import Arguments, ToolContext, ToolRefused, ToolResult, check_acting
 from workers.tools.places import locate_for_writing, open_root
 from workers.tools.tool import Tool, text
 
@@ -26,7 +26,7 @@ def run(context: ToolContext, arguments: Arguments) -> ToolResult:
     if len(place.parts) > _MOST_DEPTH:
         raise ToolRefused(f"the path has {len(place.parts)} levels; at most {_MOST_DEPTH} are made")
     with open_root(context, place) as root:
-        replaced = putting.put(root, place.parts, content, lambda: check_going(context))
+        replaced = putting.put(root, place.parts, content, lambda: check_acting(context))
     return ToolResult(f"{'replaced' if replaced else 'written'}: {place.shown} ({len(content):,} bytes)")
 
 
