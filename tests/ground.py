@@ -8,8 +8,7 @@ import os
 import secrets
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +18,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from deploy.drill.provider import Rehearsal
+from deploy.drill.rig import until
 from shared import doorbell, logs, stream
 from shared.life import Life
 from shared.request import blocks
@@ -36,17 +36,6 @@ from workers.publish import Publisher
 ROOT = Path(__file__).resolve().parents[1]
 CLASSES = tuple(TurnClass)
 T = TypeVar("T")
-
-
-def until(true: Callable[[], T | None], seconds: float = 10.0, what: str = "the condition") -> T:
-    """Poll for a fact of other processes; fails with its name. Returns what `true` found."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = true()
-        if found:
-            return found
-        time.sleep(0.01)
-    raise AssertionError(f"{what} did not come true within {seconds:g} s")
 
 
 def drop_database(direct_url: str, name: str) -> None:

@@ -38,7 +38,7 @@ class DidNotHappen(AssertionError):
     """A fact of other processes that was waited for in vain."""
 
 
-def until(true: Callable[[], T | None], seconds: float, what: str) -> T:
+def until(true: Callable[[], T | None], seconds: float = 10.0, what: str = "the condition") -> T:
     """Poll for a fact of other processes; fails with its name. Returns what `true` returned."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -46,7 +46,7 @@ def until(true: Callable[[], T | None], seconds: float, what: str) -> T:
         if found:
             return found
         time.sleep(0.01)
-    raise DidNotHappen(f"{what} did not come true within {seconds:.0f} s")
+    raise DidNotHappen(f"{what} did not come true within {seconds:g} s")
 
 
 def slack() -> float:

@@ -31,14 +31,15 @@ class Hand:
 
     # --- rows -------------------------------------------------------------------------------------------------------
 
+    def _raise(self, session: UUID) -> int:
+        return self._one("update sessions set fence = fence + 1 where id = %s returning fence", session)["fence"]
+
     def claim(self, turn: str) -> int:
         """The turn is running under a fresh holder; returns its fence."""
         id_ = UUID(turn)
         with self._db.transaction():
             row = self._one("select session, step from turns where id = %s for update", id_)
-            fence = self._one("update sessions set fence = fence + 1 where id = %s returning fence", row["session"])[
-                "fence"
-            ]
+            fence = self._raise(row["session"])
             self._db.execute(
                 "update turns set status = 'running', holder = %s, attempts = attempts + 1, fence = %s,"
                 " started_at = coalesce(started_at, clock_now()) where id = %s",
@@ -65,9 +66,7 @@ class Hand:
         id_ = UUID(turn)
         with self._db.transaction():
             row = self._one("select session from turns where id = %s", id_)
-            fence = self._one("update sessions set fence = fence + 1 where id = %s returning fence", row["session"])[
-                "fence"
-            ]
+            fence = self._raise(row["session"])
             self._db.execute(
                 "update turns set status = %s, holder = null, finished_at = clock_now(), answer = %s, error_code = %s,"
                 " error_text = %s, fence = %s where id = %s",
@@ -79,9 +78,7 @@ class Hand:
         id_ = UUID(turn)
         with self._db.transaction():
             row = self._one("select session from turns where id = %s", id_)
-            fence = self._one("update sessions set fence = fence + 1 where id = %s returning fence", row["session"])[
-                "fence"
-            ]
+            fence = self._raise(row["session"])
             self._db.execute(
                 "update turns set status = 'parked', holder = null, parked_on = %s, parked_at = clock_now(),"
                 " wake_at = clock_now() + interval '1 day', fence = %s where id = %s",
@@ -93,9 +90,7 @@ class Hand:
         id_ = UUID(turn)
         with self._db.transaction():
             row = self._one("select session from turns where id = %s", id_)
-            fence = self._one("update sessions set fence = fence + 1 where id = %s returning fence", row["session"])[
-                "fence"
-            ]
+            fence = self._raise(row["session"])
             self._db.execute(
                 "update turns set status = 'queued', holder = null, fence = %s, parked_on = null, parked_at = null,"
                 " wake_at = null where id = %s",
