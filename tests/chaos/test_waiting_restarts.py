@@ -76,8 +76,10 @@ def _children(rig: Rig, parents: Sequence[str]) -> list[dict[str, object]]:
 
 def _once(rig: Rig, turns: Sequence[str], *, tool: str) -> None:
     """One run of the tool a turn, done, with one result in the transcript, and one answer behind it."""
+    # One that had `started` when its worker was killed is told as unknown: whether it happened, nobody can say.
     runs = rig.rows(
-        "select turn, count(*) as n, bool_and(status = 'done') as done from tool_runs"
+        "select turn, count(*) as n, bool_and(status = 'done' or (repeat = 'once' and status = 'unknown'"
+        "   and started_at is not null)) as done from tool_runs"
         " where turn = any(%s::uuid[]) and tool = %s group by turn",
         list(turns), tool,
     )  # fmt: skip
