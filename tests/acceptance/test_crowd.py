@@ -193,10 +193,10 @@ def test_no_two_requests_of_a_session_overlap(fleet: Rig, crowd: Crowd) -> None:
         assert not [call["index"] for call in calls if call["overlap"]]
         assert all(after["started"] >= before["ended"] for before, after in pairwise(calls))
         booked = Counter(row["status"] for row in fleet.rows("select status from calls where session = %s", session))
-        cut = sum(call["state"] != "done" for call in calls)
         assert booked.keys() <= {"settled", "cut"}
-        assert booked["settled"] == len(calls) - cut
-        assert cut <= booked["cut"]  # one that was cut before it had reached the provider is not in its ledger
+        # One that was cut before it had reached the provider is not in its ledger; one cut at its end is done there.
+        assert booked["settled"] <= sum(call["state"] == "done" for call in calls)
+        assert booked["settled"] <= len(calls) <= booked["settled"] + booked["cut"]
         left += booked["cut"]
     assert left <= sum(map(len, crowd.steered.values()))
 
@@ -206,7 +206,7 @@ def test_the_bill_of_each_session_is_the_providers(fleet: Rig, crowd: Crowd) -> 
     booked = {row["key"]: row for row in rows}
     for session in crowd.sessions:
         calls, row = fleet.provider.ledger(session), booked[session]
-        if any(call["state"] != "done" for call in calls):
+        if fleet.rows("select 1 from calls where session = %s and status = 'cut'", session):
             continue  # what a cut call cost is assumed, for no provider says it
         assert row["cost_usd"] == pytest.approx(sum(call["usd"] for call in calls), rel=1e-9)
         assert (row["calls"], row["open_calls"], row["reserved_usd"]) == (len(calls), 0, 0)
