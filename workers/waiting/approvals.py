@@ -14,10 +14,9 @@ from shared.text import bounded
 from shared.values import EventKind, ParkReason, RunStatus
 from workers.emit import emit
 from workers.held import Held
-from workers.outgoing import Finished
 from workers.ports import Ports
 from workers.recording import Run, run_digest
-from workers.waiting.state import Answered, Ready, Stand, Wait
+from workers.waiting.state import Ready, Stand, Wait, answered
 from workers.waiting.writes import fenced
 
 EXPIRED = "nobody decided in time"
@@ -99,4 +98,4 @@ def _stand(ports: Ports, run: Run, row: DictRow) -> Stand:
             text = f"not approved: nobody decided within {hours:g} h. It did not run; go on without it and say so."
         case _:
             text = "not approved: the request is no longer valid. It did not run."
-    return Answered(Finished(run.step, run.ordinal, run.call.id, run.call.name, RunStatus.DENIED, text, is_error=True))
+    return answered(run, text, RunStatus.DENIED)

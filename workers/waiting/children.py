@@ -19,14 +19,13 @@ from shared.values import AGING, TERMINAL, EventKind, ParkReason, RunStatus, Tur
 from workers import budget, prefixing, reserving
 from workers.emit import emit
 from workers.held import Held
-from workers.outgoing import Finished
 from workers.ports import Ports
 from workers.prompt import child
 from workers.recording import Run
 from workers.tools.context import ToolRefused
 from workers.tools.places import CHILDREN
 from workers.waiting import late, summaries, toolset
-from workers.waiting.state import Answered, Stand, Wait
+from workers.waiting.state import Stand, Wait, answered
 from workers.waiting.writes import fenced
 
 _NAMES = UUID("6f1d1f0e-0c0b-5f0e-9a3e-3d2f6a0c7b11")
@@ -53,11 +52,11 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object], r
                 raise ToolRefused("only the conversation itself delegates in the background: leave background out")
             cap = _cap(ports, held, len(tasks))
         except ToolRefused as refused:
-            return _answered(run, refused.message, RunStatus.FAILED)
+            return answered(run, refused.message, RunStatus.FAILED)
         _spawn(ports, held, run, tasks, cap, background=background)
         rows = _rows(ports, held, run)
     if background:
-        return _answered(run, _begun(rows), RunStatus.DONE)
+        return answered(run, _begun(rows), RunStatus.DONE)
     waited_for = [row for row in rows if TurnStatus(row["status"]) not in TERMINAL]
     if waited_for and not rows[0]["over"]:
         return Wait(ParkReason.CHILDREN, ports.settings.children_limit_s)
@@ -74,7 +73,7 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object], r
             steps=row["steps"], cost_usd=None if row["unknown"] else float(row["usd"]),
         )  # fmt: skip
     failed = all(row["status"] != TurnStatus.DONE for row in rows)
-    return _answered(run, text, RunStatus.FAILED if failed else RunStatus.DONE)
+    return answered(run, text, RunStatus.FAILED if failed else RunStatus.DONE)
 
 
 def _tasks(held: Held, arguments: Mapping[str, object]) -> list[Task]:
@@ -156,8 +155,3 @@ def _rows(ports: Ports, held: Held, run: Run) -> list[DictRow]:
     if rows:
         held.money.children_spent, held.money.promised = rows[0]["all_usd"], rows[0]["promised_usd"]
     return rows
-
-
-def _answered(run: Run, text: str, status: RunStatus) -> Answered:
-    error = status is not RunStatus.DONE
-    return Answered(Finished(run.step, run.ordinal, run.call.id, run.call.name, status, text, is_error=error))

@@ -12,10 +12,9 @@ from shared.text import clean_text
 from shared.values import EventKind, ParkReason, RunStatus
 from workers.emit import emit
 from workers.held import Held
-from workers.outgoing import Finished
 from workers.ports import Ports
 from workers.recording import Run
-from workers.waiting.state import Answered, Stand, Wait
+from workers.waiting.state import Stand, Wait, answered
 from workers.waiting.writes import fenced
 
 
@@ -34,13 +33,13 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object]) -
             return Wait(ParkReason.CLARIFY, ports.settings.clarify_limit_s)
         case "answered":
             text = f"{row['answered_by']} answered: {row['answer']}" if row["answered_by"] else str(row["answer"])
-            return _answered(run, text)
+            return answered(run, text)
         case "expired":
             hours = ports.settings.clarify_limit_s / 3600
             text = f"nobody answered within {hours:g} h. Take the likeliest reading, say which you took, and go on."
-            return _answered(run, text)
+            return answered(run, text)
         case _:
-            return _answered(run, "the question is no longer open", RunStatus.CANCELLED)
+            return answered(run, "the question is no longer open", RunStatus.CANCELLED)
 
 
 def close(ports: Ports, held: Held, status: str, note: str | None, *, due: bool = False) -> int:
@@ -66,8 +65,3 @@ def _row(ports: Ports, held: Held, run: Run) -> DictRow | None:
     params = {"turn": held.claim.turn, "step": run.step}
     found = ports.database.read(lambda c: every(c, waiting.QUESTIONS_OF_STEP, params))
     return next((row for row in found if row["ordinal"] == run.ordinal), None)
-
-
-def _answered(run: Run, text: str, status: RunStatus = RunStatus.DONE) -> Answered:
-    error = status is not RunStatus.DONE
-    return Answered(Finished(run.step, run.ordinal, run.call.id, run.call.name, status, text, is_error=error))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.values import ParkReason
+from shared.values import ParkReason, RunStatus
 from workers.outgoing import Finished
+from workers.recording import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +30,9 @@ class Wait:
 
 
 Stand = Ready | Answered | Wait
+
+
+def answered(run: Run, text: str, status: RunStatus = RunStatus.DONE) -> Answered:
+    """The run's result as somebody else made it: an error for the model unless it is `done`."""
+    error = status is not RunStatus.DONE
+    return Answered(Finished(run.step, run.ordinal, run.call.id, run.call.name, status, text, is_error=error))
