@@ -1,0 +1,2 @@
+drop table reductions;
+alter table sessions drop column called_at, drop column regrow_to, drop column warm_pings, drop column keep_warm;
