@@ -27,7 +27,7 @@ from workers.ports import Ports
 from workers.providers.models import limits
 from workers.recording import RUN_S, Run
 from workers.tools import dispatch
-from workers.tools.context import ToolContext, ToolResult
+from workers.tools.context import Store, ToolContext, ToolResult
 from workers.waiting.stands import of_batch
 from workers.waiting.state import Answered, Wait
 
@@ -145,6 +145,7 @@ def _perform(ports: Ports, held: Held, run: Run) -> ToolResult:
         cancelled=held.must_stop,
         deadline=time.monotonic() + RUN_S,
         may_act=ports.life.may_act,
+        store=Store(ports.database, ports.settings, held.claim.session, held.claim.turn, held.claim.fence),
     )
     return dispatch.run_one(context, run.call.name, run.call.arguments_text, held.claim.tools)
 

@@ -6,10 +6,28 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
 
 from shared.errors import Refused
 
+if TYPE_CHECKING:  # the children that run foreign work are told nothing of a database
+    from shared.settings import Settings
+    from shared.store.pool import Database
+
 Arguments = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """For a tool whose matter is rows. `session` and `turn` are the run's; a write carries `fence` and is one
+    transaction that begins with the session's row."""
+
+    database: Database
+    settings: Settings
+    session: UUID
+    turn: UUID
+    fence: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +44,7 @@ class ToolContext:
     deadline: float
     may_act: Callable[[], bool] = lambda: True
     """Whether the worker still has its lease; past it others may have been told that this run's outcome is unknown."""
+    store: Store | None = None
 
     def over(self) -> bool:
         return self.cancelled() or time.monotonic() >= self.deadline
@@ -50,6 +69,13 @@ class ToolStopped(Refused):
     """The turn was cancelled, or the run's time is over, before the tool had finished."""
 
     code = "tool_stopped"
+
+
+def store_of(context: ToolContext) -> Store:
+    """The rows. Only a run outside a turn (a bench of the tools alone) has none."""
+    if context.store is None:
+        raise RuntimeError("this run was given no database")
+    return context.store
 
 
 def check_acting(context: ToolContext) -> None:

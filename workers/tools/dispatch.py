@@ -1,4 +1,5 @@
-"""One tool call, run: whatever the model sent and whatever the tool does, there is a result and nothing is raised."""
+"""One tool call, run: whatever the model sent and whatever the tool does, there is a result and nothing is raised but
+what says that the turn cannot go on here."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import structlog
 
+from shared.errors import StoreError
 from shared.text import bounded, clean_text
 from workers.tools import arguments
 from workers.tools.context import ToolContext, ToolRefused, ToolResult, ToolStopped, check_going
@@ -20,7 +22,8 @@ _MOST_NAME = 64
 
 
 def run_one(context: ToolContext, name: str, arguments_text: str, allowed: Collection[str] | None = None) -> ToolResult:
-    """The tool's result, or an error result that says what to do. Never raises; never tells a path of this host."""
+    """The tool's result, or an error result that says what to do; never tells a path of this host. Raises nothing but
+    StoreError, of a tool that reads or writes rows: the turn is no longer ours, or the database is away."""
     allowed = tuple(TOOLS) if allowed is None else allowed
     try:
         tool = TOOLS.get(name) if name in allowed else None
@@ -30,6 +33,8 @@ def run_one(context: ToolContext, name: str, arguments_text: str, allowed: Colle
         return _bounded(tool, tool.run(context, arguments.parse(arguments_text, tool.schema)))
     except (ToolRefused, ToolStopped) as refused:
         return ToolResult(clean_text(refused.message), is_error=True)
+    except StoreError:
+        raise
     except Exception as error:  # noqa: BLE001 - a tool's own fault must cost this call alone; its text may hold paths and stays here
         _log.error(
             "tool.failed",
