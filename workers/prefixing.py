@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from shared import shared_prefix
@@ -21,17 +22,39 @@ from workers.prompt.prefix import prefix_digest
 from workers.tools import registry
 
 
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A prefix that no row has yet: its name, the system prompt with its lengths, the tools."""
+
+    digest: str
+    system: system.SystemPrompt
+    tools_text: str
+
+    def params(self) -> dict[str, object]:
+        """What the statement that saves it wants to know of it."""
+        return {
+            "digest": self.digest, "system_text": self.system.system_text, "stable_length": self.system.stable_length,
+            "context_length": self.system.context_length, "tools_text": self.tools_text,
+        }  # fmt: skip
+
+
+def build_now(ports: Ports, held: Held) -> Built:
+    """The session's prefix as it would be made at this moment: skills, memory and profile as they are now, the date
+    on which the conversation began. For a new session, and for the epoch that a compaction begins."""
+    claim = held.claim
+    made = system.build(_inputs(ports, claim, claim.tools, of_child=claim.kind is SessionKind.CHILD))
+    tools_text = registry.schema_text(claim.tools)
+    return Built(prefix_digest(made.system_text, tools_text), made, tools_text)
+
+
 def ensure(ports: Ports, held: Held) -> None:
     """Adopt a prefix if the session has none yet: its first epoch begins."""
     if held.prefix is not None:
         return
-    built = system.build(_inputs(ports, held.claim, held.claim.tools, of_child=held.claim.kind is SessionKind.CHILD))
-    tools_text = registry.schema_text(held.claim.tools)
-    digest = prefix_digest(built.system_text, tools_text)
+    built = build_now(ports, held)
+    digest = built.digest
     params = {
-        "digest": digest, "system_text": built.system_text, "stable_length": built.stable_length,
-        "context_length": built.context_length, "tools_text": tools_text, "session": held.claim.session,
-        "fence": held.claim.fence, "cause": "a new session",
+        **built.params(), "session": held.claim.session, "fence": held.claim.fence, "cause": "a new session",
     }  # fmt: skip
 
     def work(connection: Connection) -> int:
