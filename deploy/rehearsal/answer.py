@@ -44,6 +44,7 @@ async def messages(world: World, http: HttpRequest, exchange: Exchange) -> None:
         started=time.monotonic(),
         started_wall=time.time(),
         retry_count=http.headers.get("x-stainless-retry-count"),
+        at=started,
     )
     parsed: Any = None
     refusal: Refused | None = None

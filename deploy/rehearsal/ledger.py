@@ -25,6 +25,8 @@ class Call:
     started: float
     started_wall: float
     retry_count: str | None
+    # When the call came, by the clock of the cache.
+    at: float = 0.0
     max_tokens: int | None = None
     status: int | None = None
     # open, done, refused, fault, client_closed, broken
@@ -171,6 +173,7 @@ def row(call: Call) -> dict[str, Any]:
         "error": call.error,
         "started": call.started,
         "started_wall": call.started_wall,
+        "at": call.at,
         "first_byte": call.first_byte,
         "ended": call.ended,
         "ended_wall": call.ended_wall,
