@@ -8,7 +8,6 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from shared.request.marked import Ttl
 from shared.settings import Settings
 from shared.store.pool import Connection
 from shared.store.statements import admission, leading, one, run, trees
@@ -16,6 +15,7 @@ from shared.values import Purpose, SessionKind, TurnClass
 from workers.held import Claim, Held, Money
 from workers.pause import Point
 from workers.ports import Ports
+from workers.reduction import state
 from workers.waiting import toolset
 
 
@@ -95,7 +95,6 @@ def _held(ports: Ports, row: DictRow) -> Held:
         max_steps=row["max_steps"],
         turn_cap_usd=row["turn_cap"],
         session_cap_usd=row["session_cap"],
-        ttl=Ttl(row["ttl"]),
         session_started=row["session_started"].isoformat(),
         seconds_left=row["seconds_left"],
         waited_s=row["waited_s"],
@@ -121,6 +120,8 @@ def _held(ports: Ports, row: DictRow) -> Held:
         pinned=row["last_breakpoint_message"],
         chain=(row["chain_blocks"], row["chain_digest"]) if row["chain_blocks"] is not None else None,
         next_ordinal=row["next_ordinal"],
+        context=state.of_row(row),
+        clock=row["now"],
         failed_tries=row["failed_tries"],
         failed_purpose=Purpose(row["failed_purpose"]) if row["failed_purpose"] else None,
         last_tool=row["last_tool"],

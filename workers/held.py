@@ -9,17 +9,18 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from uuid import UUID
 
 from shared.request.assembled import Request
-from shared.request.marked import Ttl
 from shared.request.projection import MessageRow
 from shared.store.waits import Woken
 from shared.values import Purpose, SessionKind, TurnClass
 from workers.providers.sockets import Cancel
+from workers.reduction.state import Context
 
 STEERED = "steered"
 """Why a call was cut though its turn goes on: a person said something that this call could not have read."""
@@ -62,7 +63,6 @@ class Claim:
     max_steps: int
     turn_cap_usd: Decimal | None
     session_cap_usd: Decimal | None
-    ttl: Ttl
     session_started: str
     seconds_left: float
     waited_s: float
@@ -102,6 +102,9 @@ class Held:
     pinned: int | None
     chain: tuple[int, str] | None
     next_ordinal: int
+    context: Context
+    clock: datetime
+    """The database's `clock_now()` as the last statement that told it had it; `now` goes on from there."""
     failed_tries: int
     failed_purpose: Purpose | None
     """Of the failed call that this step still has to make again; None where the step begins anew."""
@@ -122,6 +125,7 @@ class Held:
     """The parent that this turn's end woke, if it did: whoever told of the end rings for it."""
     deadline: float = 0.0
     claimed_at: float = field(default_factory=time.monotonic)
+    _clock_read: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stop: threading.Event = field(default_factory=threading.Event)
     _reason: Interrupt | None = None
@@ -134,6 +138,14 @@ class Held:
         """A write landed whose rows did not come back: the next request is read whole."""
         self.request = None
         self.unread.clear()
+
+    def told(self, now: datetime) -> None:
+        """A statement gave back the database's clock."""
+        self.clock, self._clock_read = now, time.monotonic()
+
+    def now(self) -> datetime:
+        """The database's clock, without asking it: a test clock that jumps is seen with the next statement."""
+        return self.clock + timedelta(seconds=time.monotonic() - self._clock_read)
 
     @property
     def steps_used(self) -> int:

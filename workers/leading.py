@@ -28,7 +28,7 @@ def warmed(ports: Ports, held: Held) -> None:
         return
     held.told_warm = True
     values = {
-        "key": key, "warm_s": WARM_S[held.claim.ttl], "session": held.claim.session, "fence": held.claim.fence,
+        "key": key, "warm_s": WARM_S[held.context.ttl], "session": held.claim.session, "fence": held.claim.fence,
         "most": MOST_RINGS,
     }  # fmt: skip
     try:

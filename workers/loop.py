@@ -20,6 +20,7 @@ from workers.prompt import final as last_words
 from workers.providers import failures
 from workers.providers.replies import Partial, Reply
 from workers.recording import Ending, Outcome
+from workers.reduction import consider
 from workers.reserving import Arrived, Planned, Refusal
 from workers.toolbatch import Batch
 from workers.waiting import park, stands
@@ -156,6 +157,7 @@ def _plan(ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: boo
     else:
         final = (silent and gathered.empty) or held.steps_used >= held.claim.max_steps
     if not final:
+        consider.consider(ports, held, gathered)
         return reserving.reserve(ports, held, gathered, again=again)
     reserving.commit_rows(ports, held, gathered)
     cause = last_words.Cause.STEPS if held.steps_used >= held.claim.max_steps else last_words.Cause.NO_TEXT

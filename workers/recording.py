@@ -8,7 +8,7 @@ under the session's lock, tells whether it landed.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any
@@ -30,6 +30,8 @@ from workers.outgoing import returned
 from workers.pause import Point
 from workers.ports import Ports
 from workers.providers.replies import ToolCall, Usage
+from workers.reduction import state
+from workers.reduction.state import Context
 from workers.reserving import Planned
 from workers.tools import registry
 
@@ -107,7 +109,8 @@ def runs_of(calls: Sequence[ToolCall], step: int, held_back: Collection[str] = (
 
 def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending: Ending | None = None) -> Recorded:
     """Commit T1, and the end of the turn with it. Raises LeaseLost."""
-    values = _values(held, planned, outcome)
+    context = held.context
+    values = _values(held, planned, outcome, context)
     written: list[DictRow] = []
 
     def write(connection: Connection) -> DictRow:
@@ -144,7 +147,9 @@ def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending:
         raise LeaseLost
 
     recorded = ports.database.write(work, recover=recover)
-    _mirror(held, planned, outcome, written)
+    _mirror(held, planned, outcome, context, written)
+    if not written:
+        held.context = ports.database.read(lambda c: state.load(c, held.claim.session))
     return recorded
 
 
@@ -244,7 +249,7 @@ def ended_by_us(connection: Connection, held: Held, status: TurnStatus) -> bool:
     raise LeaseLost
 
 
-def _values(held: Held, planned: Planned, outcome: Outcome) -> dict[str, Any]:
+def _values(held: Held, planned: Planned, outcome: Outcome, context: Context) -> dict[str, Any]:
     usage = outcome.usage
     settled = outcome.status is CallStatus.SETTLED
     chain = settled and planned.purpose is Purpose.MAIN
@@ -252,7 +257,7 @@ def _values(held: Held, planned: Planned, outcome: Outcome) -> dict[str, Any]:
         "session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence, "holder": held.claim.holder,
         "call": planned.id, "step": planned.step, "status": outcome.status, "spent": outcome.spent,
         "unknown": outcome.unknown, "anchor": chain and usage is not None, "billed": usage.prompt if usage else None,
-        "chain": chain, "end_message": planned.end_message, "warm_s": WARM_S[held.claim.ttl],
+        "chain": chain, "end_message": planned.end_message, "warm_s": WARM_S[held.context.ttl],
         "input": usage.input if usage else None, "output": usage.output if usage else None,
         "cache_read": usage.cache_read if usage else None,
         "cache_write_5m": usage.cache_write_5m if usage else None,
@@ -268,7 +273,7 @@ def _values(held: Held, planned: Planned, outcome: Outcome) -> dict[str, Any]:
         "r_tool": array(r.call.name for r in outcome.runs),
         "r_arguments": array(r.call.arguments_text for r in outcome.runs),
         "r_digest": array(run_digest(r.call) for r in outcome.runs), "r_repeat": array(r.repeat for r in outcome.runs),
-        "r_status": array(r.status for r in outcome.runs),
+        "r_status": array(r.status for r in outcome.runs), **context.params(),
     }  # fmt: skip
 
 
@@ -277,7 +282,7 @@ def run_digest(call: ToolCall) -> str:
     return sha256(f"{call.name}\n{call.arguments_text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _mirror(held: Held, planned: Planned, outcome: Outcome, written: Sequence[DictRow]) -> None:
+def _mirror(held: Held, planned: Planned, outcome: Outcome, context: Context, written: Sequence[DictRow]) -> None:
     """Memory follows the rows that were just committed."""
     money = held.money
     money.turn_reserved -= planned.reserve
@@ -293,6 +298,10 @@ def _mirror(held: Held, planned: Planned, outcome: Outcome, written: Sequence[Di
             held.baseline = (planned.estimate, outcome.usage.prompt)
     if written:
         held.unread.extend(returned(written))
+        held.told(written[0]["now"])
+        held.context = replace(
+            context, called_at=written[0]["called_at"], prefix_warm_until=written[0]["prefix_warm_until"]
+        )
     else:
         held.forget()
     if outcome.step_done:

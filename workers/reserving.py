@@ -80,6 +80,7 @@ class _Rows:
     """It is written. The messages as the database gave them back, in order; None where the reply was lost."""
 
     messages: list[MessageRow] | None
+    now: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ def _draft(
             f"go on in a new session, or with a model that has a larger window",
         )
     max_tokens = max(1, min(ports.settings.max_output_tokens, known.max_output, room))
-    worst = prices.worst(model, projected, max_tokens, at=datetime.now(UTC), ttl=held.claim.ttl)
+    worst = prices.worst(model, projected, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl)
     decided = budget.reserve(worst, model, caps(ports, held))
     match decided:
         case budget.Unpriced(message):
@@ -207,7 +208,7 @@ def _draft(
             return Refusal(f"{scope}_cap_reached", message)
         case budget.Fits(amount):
             pass
-    state = PlanState(purpose=purpose, ttl=held.claim.ttl, last_breakpoint_message_id=held.pinned)
+    state = PlanState(purpose=purpose, ttl=held.context.ttl, last_breakpoint_message_id=held.pinned)
     warned = {one_due.use.kind: one_due.threshold for one_due in due}
     marked = cache_plan.place(request, state)
     return _Draft(gathered, rows, marked, counted, projected, max_tokens, amount, warned, repairs)
@@ -281,7 +282,7 @@ def _write(
 
     def send(connection: Connection) -> _Rows | None:
         rows = every(connection, statements.RESERVE, values)
-        return _Rows(returned(rows)) if rows else None
+        return _Rows(returned(rows), rows[0]["now"]) if rows else None
 
     def recover(connection: Connection) -> _Rows | None:
         fence.confirm(connection, held)
@@ -289,6 +290,8 @@ def _write(
 
     written = ports.database.write(send, recover=recover)
     if written is not None:
+        if written.now is not None:
+            held.told(written.now)
         return written
     ports.database.read(lambda c: fence.confirm(c, held))
     if alone and waiting(ports, held):

@@ -12,6 +12,7 @@ from psycopg.rows import DictRow
 
 from shared.store.pool import Connection
 from shared.store.statements import named, one
+from shared.store.statements.reduction import CONTEXT_COLUMNS
 from shared.values import TurnClass
 
 CLAIM_LOCK = 7_231_001
@@ -147,7 +148,7 @@ QUESTION_WAITS = named(
 )
 
 # What the holder must know of its turn and session: both are its alone from the claim on.
-_HELD = """
+_TURN = """
 select t.id as turn, t.session, t.fence, t.class, t.attempts, t.takeovers, t.requested_by,
   extract(epoch from clock_now() - t.queued_at)::float8 as waited_s,
   extract(epoch from t.deadline_at - clock_now())::float8 as seconds_left,
@@ -161,12 +162,15 @@ select t.id as turn, t.session, t.fence, t.class, t.attempts, t.takeovers, t.req
    where x.scope = 'tool' and x.lifted_at is null) as stopped_tools,
   s.profile, s.provider, s.model, s.workspace, s.folder, s.cap_usd as session_cap, s.spent_usd as session_spent,
   s.reserved_usd as session_reserved, s.prefix, s.last_edit, s.baseline_estimate, s.baseline_billed,
-  s.last_breakpoint_message, s.chain_blocks, s.chain_digest, s.ttl, s.created_at as session_started,
+  s.last_breakpoint_message, s.chain_blocks, s.chain_digest, s.created_at as session_started, clock_now() as now,
+"""
+_OPEN_CALLS = """,
   (select coalesce(max(ordinal) + 1, 0) from messages m where m.turn = t.id and m.step = t.step) as next_ordinal,
   (select count(*) from calls c where c.turn = t.id and c.step = t.step + 1 and c.status = 'failed') as failed_tries,
   (select case when c.status = 'failed' then c.purpose end from calls c
    where c.turn = t.id and c.step = t.step + 1 order by c.seq desc limit 1) as failed_purpose
 """
+_HELD = _TURN + CONTEXT_COLUMNS + _OPEN_CALLS
 
 _TAKEN = """
 with s as (

@@ -10,6 +10,7 @@ that were small when a connection planned, it walks every running turn of the ho
 from __future__ import annotations
 
 from shared.store.statements import named
+from shared.store.statements.reduction import CONTEXT_SET
 
 # T2 of one step and the reservation of the next call. Messages get their ids in ordinal order from the shared
 # sequence, so that row id is the transcript's order. `max_message` null means: no new message, the call stands on
@@ -66,17 +67,16 @@ with s as (
   from s, t where %(call)s::uuid is not null
   returning id
 )
-select s.fence, t.cancel_requested_at, m.* from s cross join t left join m on true order by m.id
+select s.fence, s.now, t.cancel_requested_at, m.* from s cross join t left join m on true order by m.id
 """,
     "sessions_pkey",
     "turns_pkey",
 )
 
 # T1: the assistant's message, its tool runs, the call's bill, calibration and the chain. It can land once: the call
-# must still be `reserved`. `spent` is what is booked against the caps (the bill, or what must be assumed).
-RECORD = named(
-    "record",
-    """
+# must still be `reserved`. `spent` is what is booked against the caps (the bill, or what must be assumed). The provider
+# keeps what it read from when the call went out, which is when it was reserved.
+_SETTLE = """
 with s as (
   update sessions set
     reserved_usd = greatest(sessions.reserved_usd - k.reserved_usd, 0),
@@ -88,12 +88,16 @@ with s as (
       else sessions.last_breakpoint_message end,
     chain_blocks = case when %(chain)s then k.block_count else sessions.chain_blocks end,
     chain_digest = case when %(chain)s then k.digest else sessions.chain_digest end,
-    prefix_warm_until = case when %(chain)s then clock.now + %(warm_s)s * interval '1 second'
-      else sessions.prefix_warm_until end
+    called_at = case when %(chain)s then k.created_at else sessions.called_at end,
+    prefix_warm_until = case when %(chain)s then k.created_at + %(warm_s)s * interval '1 second'
+      else sessions.prefix_warm_until end,
+    """
+_RECORD = """
   from calls k, clock_now() as clock(now)
   where sessions.id = %(session)s and sessions.fence = %(fence)s
     and k.id = %(call)s and (k.session = sessions.id) is true and (k.status = 'reserved') is true
-  returning sessions.id, sessions.fence, k.reserved_usd as reserved, clock.now
+  returning sessions.id, sessions.fence, sessions.called_at, sessions.prefix_warm_until, k.reserved_usd as reserved,
+    clock.now
 ), c as (
   update calls set status = %(status)s, ended_at = s.now, fence = s.fence,
     input_tokens = %(input)s, output_tokens = %(output)s, cache_read_tokens = %(cache_read)s,
@@ -126,12 +130,10 @@ with s as (
     as x(ordinal, call_id, tool, arguments, digest, repeat, status)
   returning 1
 )
-select s.fence, t.cancel_requested_at, m.* from s cross join t cross join c left join m on true
-""",
-    "calls_pkey",
-    "sessions_pkey",
-    "turns_pkey",
-)
+select s.fence, s.now, s.called_at, s.prefix_warm_until, t.cancel_requested_at, m.*
+from s cross join t cross join c left join m on true
+"""
+RECORD = named("record", _SETTLE + CONTEXT_SET + _RECORD, "calls_pkey", "sessions_pkey", "turns_pkey")
 
 # In a sequential batch each later run is `started` by itself, before it runs: else a crash calls it unknown though it
 # never began.

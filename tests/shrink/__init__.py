@@ -1,0 +1,1 @@
+"""The cached prefix and the honest shrink."""
