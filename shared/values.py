@@ -131,6 +131,12 @@ class InboxKind(StrEnum):
     STEER = "steer"
     DELIVERY = "delivery"
     CHILD = "child"  # the report of a child in the background; its row names the child's turn
+    REWIND = "rewind"  # this and the next two are no words: asked of the transcript, carried out by their own turn
+    RESTORE = "restore"
+    COMPACT = "compact"
+
+
+ASKED_OF_TRANSCRIPT = frozenset({InboxKind.REWIND, InboxKind.RESTORE, InboxKind.COMPACT})
 
 
 class OnBusy(StrEnum):

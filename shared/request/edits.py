@@ -20,8 +20,9 @@ _Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class EditRow:
-    """An edit as stored. `summary`, `rewind`, `restore` name messages first..last (both included); `stub` names the
-    message in `first` and the index in its stored content in `block`; `prefix` names a digest."""
+    """An edit as stored. `summary` and `rewind` name messages first..last (both included); `restore` names in `first` the
+    rewind that it undoes; `stub` names the message in `first` and the index in its stored content in `block`; `prefix`
+    names a digest."""
 
     id: int
     kind: str
@@ -48,7 +49,8 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The effect of all edits together; `prefix` is the digest in force, or None when no edit names one."""
+    """The effect of all edits together; `prefix` is the digest in force, or None when no edit names one; `rewinds` are
+    those in force, oldest first."""
 
     rewound: tuple[_Range, ...]
     summaries: tuple[Summary, ...]
@@ -58,6 +60,7 @@ class Past:
     covered: tuple[_Range, ...]
     edit_ids: tuple[int, ...]
     lost_from: tuple[int, ...]
+    rewinds: tuple[int, ...] = ()
 
     def standing(self, message: int) -> Standing:
         if self.rewound and _within(message, self.rewound):
@@ -74,14 +77,25 @@ class Past:
 NOTHING = Past((), (), {}, None, 0, (), (), ())
 
 
+@dataclass(slots=True)
+class _Rewind:
+    id: int
+    first: int
+    last: int
+    restored: int | None = None  # by which edit
+
+    def touches(self, summary: Summary) -> bool:
+        return summary.last >= self.first and summary.first <= self.last
+
+
 def apply(edits: Iterable[EditRow]) -> Past:
     """Fold the edits in order of id. A rewind voids each earlier summary that reaches into it, so what was before
-    the cut stands again as it was; a restore takes its range out of earlier rewinds, and a summary comes back once
-    nothing rewound touches it."""
+    the cut stands again as it was. A restore undoes one rewind and no other, and with it the voiding; but a summary that
+    was made while the range was gone cannot speak for it, so it is void from the restore on."""
     ordered = sorted(edits, key=lambda edit: edit.id)
     if not ordered:
         return NOTHING
-    rewound: list[tuple[int, int, int]] = []  # id of the rewind, first, last
+    rewinds: dict[int, _Rewind] = {}
     summaries: list[Summary] = []
     stubs: dict[tuple[int, int], str] = {}
     prefix: str | None = None
@@ -101,19 +115,21 @@ def apply(edits: Iterable[EditRow]) -> Past:
                 first, last = _span(edit)
                 summaries.append(Summary(edit.id, first, last, edit.text or ""))
                 changes.append((edit.id, first))
-            case EditKind.REWIND | EditKind.RESTORE:
-                first, last = _span(edit)
+            case EditKind.REWIND:
                 # what a voided summary covered is older than that summary, so its reasoning is left out already
-                changes.append((edit.id, first))
-                if kind is EditKind.REWIND:
-                    rewound.append((edit.id, first, last))
-                else:
-                    rewound = [(by, *rest) for by, *span in rewound for rest in _without(span, first, last)]
+                rewinds[edit.id] = _Rewind(edit.id, *_span(edit))
+                changes.append((edit.id, rewinds[edit.id].first))
+            case EditKind.RESTORE:
+                undone = rewinds.get(_named(edit.first, edit))
+                if undone is not None and undone.restored is None:
+                    undone.restored = edit.id
+                    changes.append((edit.id, undone.first))
             case _:
                 assert_never(kind)
-    standing = _standing_summaries(summaries, rewound)
+    standing = [s for s in summaries if not any(_voids(rewind, s) for rewind in rewinds.values())]
+    in_force = [rewind for rewind in rewinds.values() if rewind.restored is None]
     return Past(
-        rewound=tuple(sorted((first, last) for _, first, last in rewound)),
+        rewound=tuple(sorted((rewind.first, rewind.last) for rewind in in_force)),
         summaries=_outermost(standing),
         stubs=stubs,
         prefix=prefix,
@@ -121,29 +137,24 @@ def apply(edits: Iterable[EditRow]) -> Past:
         covered=tuple(sorted((s.first, s.last) for s in standing)),
         edit_ids=tuple(edit_id for edit_id, _ in changes),
         lost_from=_suffix_minima([first for _, first in changes]),
+        rewinds=tuple(rewind.id for rewind in in_force),
     )
 
 
-def _standing_summaries(summaries: Sequence[Summary], rewound: Sequence[tuple[int, int, int]]) -> list[Summary]:
-    """Those that no later rewind, still in force, reaches into."""
-    return [
-        s
-        for s in summaries
-        if not any(by > s.id and s.last >= first and s.first <= last for by, first, last in rewound)
-    ]
+def _voids(rewind: _Rewind, summary: Summary) -> bool:
+    """A later rewind that is in force reaches into it, or an earlier one did and was undone after it was made. The view
+    `message_state` says the same in SQL; a test compares the two."""
+    if not rewind.touches(summary):
+        return False
+    if rewind.id > summary.id:
+        return rewind.restored is None
+    return rewind.restored is not None and rewind.restored > summary.id
 
 
 def _outermost(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
     """Without those that lie wholly inside a later one, in order of the place where they stand."""
     kept = [s for s in summaries if not any(o.id > s.id and o.first <= s.first and s.last <= o.last for o in summaries)]
     return tuple(sorted(kept, key=lambda s: (s.first, s.id)))
-
-
-def _without(span: Sequence[int], first: int, last: int) -> list[_Range]:
-    start, end = span
-    if last < start or first > end:
-        return [(start, end)]
-    return [piece for piece in ((start, first - 1), (last + 1, end)) if piece[0] <= piece[1]]
 
 
 def _suffix_minima(values: Sequence[int]) -> tuple[int, ...]:

@@ -21,8 +21,8 @@ def rewind(number: int, first: int, last: int) -> EditRow:
     return EditRow(number, "rewind", first, last)
 
 
-def restore(number: int, first: int, last: int) -> EditRow:
-    return EditRow(number, "restore", first, last)
+def restore(number: int, undone: int) -> EditRow:
+    return EditRow(number, "restore", undone)
 
 
 def prefix(number: int, digest: str) -> EditRow:
@@ -35,20 +35,27 @@ def prefix(number: int, digest: str) -> EditRow:
         ([], "LLLLLLLLLL", []),
         ([summary(11, 3, 6)], "LLccccLLLL", [11]),
         ([rewind(11, 8, 10)], "LLLLLLLrrr", []),
-        ([rewind(11, 8, 10), restore(12, 8, 10)], "LLLLLLLLLL", []),
-        ([rewind(11, 6, 10), restore(12, 6, 8)], "LLLLLLLLrr", []),
-        ([rewind(11, 4, 9), restore(12, 6, 7)], "LLLrrLLrrL", []),
-        ([rewind(11, 8, 10), restore(12, 8, 10), rewind(13, 9, 10)], "LLLLLLLLrr", []),
-        ([restore(11, 1, 10)], "LLLLLLLLLL", []),
+        ([rewind(11, 8, 10), restore(12, 11)], "LLLLLLLLLL", []),
+        ([rewind(11, 8, 10), restore(12, 11), restore(13, 11)], "LLLLLLLLLL", []),
+        ([rewind(11, 8, 10), restore(12, 11), rewind(13, 9, 10)], "LLLLLLLLrr", []),
+        # of two rewinds that overlap, undoing one leaves what the other took back
+        ([rewind(11, 8, 10), rewind(12, 4, 10), restore(13, 12)], "LLLLLLLrrr", []),
+        ([rewind(11, 8, 10), rewind(12, 4, 10), restore(13, 11)], "LLLrrrrrrr", []),
+        ([restore(11, 9)], "LLLLLLLLLL", []),
         # a rewind that reaches into a summary voids it: what was before the cut stands again as it was
         ([summary(11, 3, 6), rewind(12, 5, 10)], "LLLLrrrrrr", []),
         ([summary(11, 3, 6), rewind(12, 6, 10)], "LLLLLrrrrr", []),
         ([summary(11, 3, 6), rewind(12, 7, 10)], "LLccccrrrr", [11]),
         ([summary(11, 3, 6), rewind(12, 1, 10)], "rrrrrrrrrr", []),
-        ([summary(11, 3, 6), rewind(12, 5, 10), restore(13, 5, 10)], "LLccccLLLL", [11]),
-        ([summary(11, 3, 6), rewind(12, 5, 10), restore(13, 7, 10)], "LLLLrrLLLL", []),
+        ([summary(11, 3, 6), rewind(12, 5, 10), restore(13, 12)], "LLccccLLLL", [11]),
+        ([summary(11, 3, 6), rewind(12, 5, 10), rewind(13, 7, 10), restore(14, 12)], "LLccccrrrr", [11]),
         # a summary made after a rewind is not touched by it, and what was rewound stays so inside its range
         ([rewind(11, 5, 6), summary(12, 3, 8)], "LLccrrccLL", [12]),
+        # and it says nothing of what comes back later, so it is void then; the one that it had swallowed stands again
+        ([rewind(11, 5, 6), summary(12, 3, 8), restore(13, 11)], "LLLLLLLLLL", []),
+        ([summary(9, 3, 4), rewind(11, 5, 6), summary(12, 3, 8), restore(13, 11)], "LLccLLLLLL", [9]),
+        ([rewind(11, 5, 6), restore(12, 11), summary(13, 3, 8)], "LLccccccLL", [13]),
+        ([rewind(11, 9, 10), summary(12, 3, 8), restore(13, 11)], "LLccccccLL", [12]),
         # a later summary swallows the one that lies inside it; side by side or overlapping, both are shown
         ([summary(11, 3, 5), summary(12, 3, 8)], "LLccccccLL", [12]),
         ([summary(11, 3, 5), summary(12, 7, 8)], "LLcccLccLL", [11, 12]),
@@ -73,7 +80,8 @@ def test_each_history_of_edits_leaves_the_messages_standing_so(
         ([EditRow(11, "stub", 5, block=0, text="x")], [1, 4, 14]),
         ([summary(11, 3, 5)], [1, 14]),
         ([rewind(11, 6, 10)], [1, 4, 14]),
-        ([rewind(11, 6, 10), restore(12, 6, 10)], [1, 4, 14]),
+        ([rewind(11, 6, 10), restore(12, 11)], [1, 4, 14]),
+        ([restore(11, 6)], [1, 4, 6, 14]),
         ([summary(9, 3, 5), rewind(13, 5, 12)], [1, 14]),
         ([EditRow(5, "stub", 1, block=0, text="x"), summary(11, 6, 7)], [14]),
         ([EditRow(15, "stub", 6, block=0, text="x")], [1, 4]),

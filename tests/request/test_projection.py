@@ -142,7 +142,7 @@ def test_reasoning_made_after_the_edit_is_kept() -> None:
 def test_a_rewind_takes_its_range_out_and_a_restore_brings_it_back() -> None:
     gone = [EditRow(9, "rewind", 2, 8)]
     assert shown(project(PREFIX, conversation(), gone)) == [("user", "What is in a.txt?")]
-    back = project(PREFIX, conversation(), [*gone, EditRow(10, "restore", 2, 8)])
+    back = project(PREFIX, conversation(), [*gone, EditRow(10, "restore", 9)])
     assert [p.id for p in back.pieces] == list(range(1, 9))
 
 

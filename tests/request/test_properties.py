@@ -59,9 +59,11 @@ def edited(draw: st.DrawFn) -> tuple[list[MessageRow], list[EditRow], list[Messa
     for number in range(draw(st.integers(0, 4))):
         first = draw(st.integers(1, max(1, newest)))
         last = draw(st.integers(first, max(first, newest)))
-        edits.append(
-            EditRow(newest + 1 + number, draw(kinds), first, last, block=draw(st.integers(0, 2)), text="short")
-        )
+        kind, id_ = draw(kinds), newest + 1 + number
+        if kind == "restore":
+            edits.append(EditRow(id_, kind, draw(st.sampled_from([edit.id for edit in edits] or [1]))))
+        else:
+            edits.append(EditRow(id_, kind, first, last, block=draw(st.integers(0, 2)), text="short"))
     after = [replace(one, id=one.id + newest + len(edits)) for one in draw(transcripts(least=1))]
     return old, edits, after
 
