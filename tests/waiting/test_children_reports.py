@@ -81,7 +81,7 @@ def test_a_summary_is_half_of_the_headroom_over_the_batch_and_the_rest_lies_wher
     assert all(20_000 < size <= 25_100 for size in sizes), sizes  # half of what 200,000 have left, over four
     whole = [row["answer"] for row in reader.rows("select answer from turns where parent = %s", turn)]
     for name in _names(reader, turn):
-        assert f"read_file children/{name}.report.md (artifact " in result
+        assert f"read_file children/{name}.report.md (artifact:" in result
         assert (_workspace(reader, turn) / "children" / f"{name}.report.md").read_text() in whole
     kept = reader.rows("select body from artifacts where turn = %s and cause = 'child_report'", turn)
     assert [bytes(row["body"]).decode() for row in kept] == whole

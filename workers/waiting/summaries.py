@@ -15,7 +15,7 @@ from uuid import UUID, uuid5
 
 from psycopg.rows import DictRow
 
-from shared.request import estimate
+from shared.request import estimate, handles
 from shared.store.statements import waiting
 from shared.text import clean_text
 from shared.values import TERMINAL, TurnStatus
@@ -94,19 +94,20 @@ def _keep(ports: Ports, held: Held, child: UUID, name: str, text: str) -> str:
     descriptor: whatever lies there, it is the parent's own workspace that it goes to, or nowhere.
     """
     artifact = uuid5(_NAMES, str(child))
+    handle = handles.artifact(artifact)
     fenced(ports, held, waiting.KEEP_REPORT, {"artifact": artifact, "body": text.encode()})
     path = f"{name}.report.md"
     try:
         root = os.open(held.claim.workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
-        return f"artifact {artifact} (the workspace is gone)"
+        return f"{handle} (the workspace is gone)"
     try:
         putting.put(root, (CHILDREN, path), text.encode(), lambda: None)
     except (ToolRefused, OSError):
-        return f"artifact {artifact} (it could not be written to {CHILDREN}/{path})"
+        return f"{handle} (it could not be written to {CHILDREN}/{path})"
     finally:
         os.close(root)
-    return f"read_file {CHILDREN}/{path} (artifact {artifact})"
+    return f"read_file {CHILDREN}/{path} ({handle})"
 
 
 def _files(workspace: Path, name: str) -> str:
