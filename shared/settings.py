@@ -72,6 +72,15 @@ class Settings(BaseModel):
     job_deadline_s: int = Field(default=14400, ge=1)
     attempts: int = Field(default=3, ge=1)
 
+    memory_team_chars: int = Field(default=4000, ge=0, le=50_000)
+    """How many characters the team's memory may hold, a person's own, and their profile."""
+    memory_person_chars: int = Field(default=3000, ge=0, le=50_000)
+    profile_chars: int = Field(default=1500, ge=0, le=50_000)
+    memory_from_jobs: bool = False
+    """Whether a job's run may write memory: what it reads was written by strangers, and nobody watches."""
+    skills: Path | None = None
+    """Folder of skills, each a folder with a SKILL.md; `skills` of the home where it is not set."""
+
     lease_s: float = Field(default=15.0, gt=0)
     heartbeat_s: float = Field(default=5.0, gt=0)
     drain_s: float = Field(default=60.0, gt=0)
@@ -85,6 +94,10 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     pause_at: str = ""
     """Test only: 'point:directory' blocks a worker at a named point until the file directory/go exists."""
+
+    @property
+    def skills_folder(self) -> Path:
+        return self.home / "skills" if self.skills is None else self.skills
 
     @property
     def direct_url(self) -> str:

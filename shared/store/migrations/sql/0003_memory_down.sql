@@ -1,1 +1,1 @@
--- memory
+drop table memory_revisions, memories;
