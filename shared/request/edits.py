@@ -20,9 +20,9 @@ _Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class EditRow:
-    """An edit as stored. `summary` and `rewind` name messages first..last (both included); `restore` names in `first` the
-    rewind that it undoes; `stub` names the message in `first` and the index in its stored content in `block`; `prefix`
-    names a digest."""
+    """An edit as stored. `summary` and `rewind` name messages first..last (both included); `restore` names in `first`
+    the rewind that it undoes; `stub` names the message in `first` and the index in its stored content in `block`;
+    `prefix` names a digest."""
 
     id: int
     kind: str
@@ -31,6 +31,7 @@ class EditRow:
     block: int | None = None
     text: str | None = None
     prefix: str | None = None
+    kept: Sequence[int] | None = None
 
 
 class Standing(Enum):
@@ -45,6 +46,15 @@ class Summary:
     first: int
     last: int
     text: str
+    kept: tuple[int, ...] = ()
+
+    @property
+    def covers(self) -> tuple[_Range, ...]:
+        """The ids that it stands for, without those that it keeps."""
+        pieces: list[_Range] = [(self.first, self.last)]
+        for one in self.kept:
+            pieces = [rest for piece in pieces for rest in _without(piece, one, one)]
+        return tuple(pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,13 @@ class Past:
         if self.rewound and _within(message, self.rewound):
             return Standing.REWOUND
         return Standing.COVERED if self.covered and _within(message, self.covered) else Standing.LIVE
+
+    def live(self, upto: int) -> tuple[_Range, ...]:
+        """The ids up to this one that the model may see as they are: what neither a summary nor a rewind has taken."""
+        pieces: list[_Range] = [(0, upto)]
+        for first, last in (*self.rewound, *self.covered):
+            pieces = [rest for piece in pieces for rest in _without(piece, first, last)]
+        return tuple(pieces)
 
     def keeps_reasoning(self, message: int) -> bool:
         """False when an edit made after the message changed something at or before it: the signature is bound to
@@ -90,8 +107,8 @@ class _Rewind:
 
 def apply(edits: Iterable[EditRow]) -> Past:
     """Fold the edits in order of id. A rewind voids each earlier summary that reaches into it, so what was before
-    the cut stands again as it was. A restore undoes one rewind and no other, and with it the voiding; but a summary that
-    was made while the range was gone cannot speak for it, so it is void from the restore on."""
+    the cut stands again as it was. A restore undoes one rewind and no other, and with it the voiding; but a summary
+    that was made while the range was gone cannot speak for it, so it is void from the restore on."""
     ordered = sorted(edits, key=lambda edit: edit.id)
     if not ordered:
         return NOTHING
@@ -113,7 +130,7 @@ def apply(edits: Iterable[EditRow]) -> Past:
                 changes.append((edit.id, first))
             case EditKind.SUMMARY:
                 first, last = _span(edit)
-                summaries.append(Summary(edit.id, first, last, edit.text or ""))
+                summaries.append(Summary(edit.id, first, last, edit.text or "", tuple(edit.kept or ())))
                 changes.append((edit.id, first))
             case EditKind.REWIND:
                 # what a voided summary covered is older than that summary, so its reasoning is left out already
@@ -126,15 +143,15 @@ def apply(edits: Iterable[EditRow]) -> Past:
                     changes.append((edit.id, undone.first))
             case _:
                 assert_never(kind)
-    standing = [s for s in summaries if not any(_voids(rewind, s) for rewind in rewinds.values())]
+    standing = _outermost([s for s in summaries if not any(_voids(rewind, s) for rewind in rewinds.values())])
     in_force = [rewind for rewind in rewinds.values() if rewind.restored is None]
     return Past(
         rewound=tuple(sorted((rewind.first, rewind.last) for rewind in in_force)),
-        summaries=_outermost(standing),
+        summaries=standing,
         stubs=stubs,
         prefix=prefix,
         newest=ordered[-1].id,
-        covered=tuple(sorted((s.first, s.last) for s in standing)),
+        covered=tuple(sorted(piece for s in standing for piece in s.covers)),
         edit_ids=tuple(edit_id for edit_id, _ in changes),
         lost_from=_suffix_minima([first for _, first in changes]),
         rewinds=tuple(rewind.id for rewind in in_force),
@@ -155,6 +172,13 @@ def _outermost(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
     """Without those that lie wholly inside a later one, in order of the place where they stand."""
     kept = [s for s in summaries if not any(o.id > s.id and o.first <= s.first and s.last <= o.last for o in summaries)]
     return tuple(sorted(kept, key=lambda s: (s.first, s.id)))
+
+
+def _without(span: _Range, first: int, last: int) -> list[_Range]:
+    start, end = span
+    if last < start or first > end:
+        return [span]
+    return [piece for piece in ((start, first - 1), (last + 1, end)) if piece[0] <= piece[1]]
 
 
 def _suffix_minima(values: Sequence[int]) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ tail; nothing in memory, no clock and no builder has a part in it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from psycopg.rows import class_row, dict_row
 
 from shared.errors import Refused
 from shared.request import blocks, canonical, projection, repair
+from shared.request import edits as edit_rules
 from shared.request.assembled import Request
 from shared.request.marked import Mark, MarkedRequest, Place, marked_at, read_marks
 from shared.request.projection import EditRow, MessageRow, Prefix
@@ -26,8 +28,14 @@ MESSAGES = """
 select id, turn::text as turn, step, ordinal, author, role, content, sent, blocks, stable_prefix_len from messages
 where session = %s and id > %s and id <= %s order by id
 """
+STANDING = """
+select m.* from unnest(%s::bigint[], %s::bigint[]) as live(first, last) cross join lateral (
+  select id, turn::text as turn, step, ordinal, author, role, content, sent, blocks, stable_prefix_len from messages
+  where session = %s and id between live.first and live.last
+) m order by m.id
+"""
 EDITS = """
-select id, kind, first, last, block, text, prefix from edits where session = %s and id <= %s order by id
+select id, kind, first, last, block, text, prefix, kept from edits where session = %s and id <= %s order by id
 """
 CALL = """
 select id, session, purpose, last_message, last_edit, prefix, params, marks, tail, block_count, digest
@@ -60,6 +68,16 @@ def load_messages(connection: Connection, session: UUID, *, after: int = 0, upto
     return rows.execute(MESSAGES, (session, after, upto)).fetchall()
 
 
+def load_standing(
+    connection: Connection, session: UUID, edits: Sequence[EditRow], *, upto: int = NEWEST
+) -> list[MessageRow]:
+    """The messages that the model sees as they are after these edits, with `id <= upto`, in order: what a summary
+    stands for, or a rewind took back, is never read, so an old session costs what is left of it."""
+    ranges = edit_rules.apply(edits).live(upto)
+    rows = connection.cursor(row_factory=class_row(MessageRow))
+    return rows.execute(STANDING, ([first for first, _ in ranges], [last for _, last in ranges], session)).fetchall()
+
+
 def load_edits(connection: Connection, session: UUID, *, upto: int = NEWEST) -> list[EditRow]:
     """Edits with `id <= upto`, in order."""
     return connection.cursor(row_factory=class_row(EditRow)).execute(EDITS, (session, upto)).fetchall()
@@ -75,10 +93,11 @@ def project(
     final: bool = False,
 ) -> Request:
     """What the model sees of a session, as far as the rows named; `final` leaves out tools and signed reasoning."""
+    edits = load_edits(connection, session, upto=last_edit)
     return projection.project(
         load_prefix(connection, prefix),
-        load_messages(connection, session, upto=last_message),
-        load_edits(connection, session, upto=last_edit),
+        load_standing(connection, session, edits, upto=last_message),
+        edits,
         without_reasoning=final,
         without_tools=final,
     )

@@ -13,8 +13,8 @@ def view(past: Past, last: int = 10) -> str:
     return "".join(letters[past.standing(number)] for number in range(1, last + 1))
 
 
-def summary(number: int, first: int, last: int) -> EditRow:
-    return EditRow(number, "summary", first, last, text=f"S{number}")
+def summary(number: int, first: int, last: int, *kept: int) -> EditRow:
+    return EditRow(number, "summary", first, last, text=f"S{number}", kept=list(kept) or None)
 
 
 def rewind(number: int, first: int, last: int) -> EditRow:
@@ -61,6 +61,12 @@ def prefix(number: int, digest: str) -> EditRow:
         ([summary(11, 3, 5), summary(12, 7, 8)], "LLcccLccLL", [11, 12]),
         ([summary(11, 3, 6), summary(12, 5, 8)], "LLccccccLL", [11, 12]),
         ([summary(11, 3, 5), summary(12, 3, 8), rewind(13, 7, 10)], "LLcccLrrrr", [11]),
+        # what a summary keeps stands as it is, until a later one that does not keep it takes it in
+        ([summary(11, 3, 6, 5)], "LLccLcLLLL", [11]),
+        ([summary(11, 3, 6, 3, 6)], "LLLccLLLLL", [11]),
+        ([summary(11, 3, 6, 5), summary(12, 3, 8, 7)], "LLccccLcLL", [12]),
+        ([summary(11, 3, 6, 5), summary(12, 3, 8, 5)], "LLccLcccLL", [12]),
+        ([summary(11, 3, 6, 5), rewind(12, 6, 10)], "LLLLLrrrrr", []),
     ],
 )
 def test_each_history_of_edits_leaves_the_messages_standing_so(
@@ -69,6 +75,9 @@ def test_each_history_of_edits_leaves_the_messages_standing_so(
     past = apply(reversed(edits))  # the order is that of the ids, whatever order the rows come in
     assert view(past) == expected
     assert [one.id for one in past.summaries] == standing
+    ranges = past.live(10)
+    shown = "".join("L" if any(a <= n <= b for a, b in ranges) else "-" for n in range(1, 11))
+    assert shown == expected.replace("c", "-").replace("r", "-"), "what is read is what stands"
 
 
 @pytest.mark.parametrize(
