@@ -47,7 +47,8 @@ def _edit(connection: Connection, session: UUID, messages: list[int], dice: rand
     first = dice.randrange(len(messages))
     last = dice.randrange(first, len(messages))
     found = (dice.choice(rewinds), None) if kind == "restore" else (messages[first], messages[last])
+    kept = dice.sample(messages[first : last + 1], 1) if kind == "summary" and dice.random() < 0.5 else None
     connection.execute(
-        "insert into edits (session, kind, first, last, cause, fence) values (%s, %s, %s, %s, 'test', 0)",
-        (session, kind, *found),
+        "insert into edits (session, kind, first, last, kept, cause, fence) values (%s, %s, %s, %s, %s, 'test', 0)",
+        (session, kind, *found, kept),
     )

@@ -5,32 +5,42 @@ alter table inbox drop constraint inbox_kind_check;
 alter table inbox add constraint inbox_kind_check
   check (kind in ('input', 'steer', 'delivery', 'child', 'rewind', 'restore', 'compact'));
 
--- live (1,0), covered by a summary (0,1), rewound (0,0). The same rules as shared.request.edits.apply: a restore names the
--- rewind that it undoes; a summary is void while a later rewind that is in force reaches into it, and from the moment at
--- which an earlier one that did was undone, for it was made without what then came back.
+-- The same rules as shared.request.edits.apply; a test compares the two. A restore names the rewind that it undoes. A
+-- summary is void while a later rewind that is in force reaches into it, and from the moment at which an earlier one that
+-- did was undone, for it was made without what then came back.
+create view standing_rewinds as
+select e.id, e.session, e.first, e.last from edits e
+where e.kind = 'rewind'
+  and not exists (select 1 from edits r where r.session = e.session and r.kind = 'restore' and r.first = e.id);
+
+create view standing_summaries as
+select e.id, e.session, e.first, e.last, e.kept from edits e
+where e.kind = 'summary' and not exists (
+  select 1 from edits w where w.session = e.session and w.kind = 'rewind'
+    and w.first <= e.last and w.last >= e.first
+    and case when w.id > e.id
+      then not exists (select 1 from edits r where r.session = w.session and r.kind = 'restore' and r.first = w.id)
+      else (
+        select min(r.id) from edits r where r.session = w.session and r.kind = 'restore' and r.first = w.id
+      ) > e.id end
+);
+
+-- live (1,0), covered by a summary (0,1), rewound (0,0). Of summaries inside one another only the outermost counts.
 create or replace view message_state as
 select m.id, m.session,
        not rewound.is and not covered.is as active,
        not rewound.is and covered.is as compacted
 from messages m
 cross join lateral (
-  select exists (
-    select 1 from edits e where e.session = m.session and e.kind = 'rewind' and m.id between e.first and e.last
-      and not exists (select 1 from edits r where r.session = e.session and r.kind = 'restore' and r.first = e.id)
-  ) as is
+  select exists (select 1 from standing_rewinds w where w.session = m.session and m.id between w.first and w.last) as is
 ) rewound
 cross join lateral (
   select exists (
-    select 1 from edits e where e.session = m.session and e.kind = 'summary' and m.id between e.first and e.last
+    select 1 from standing_summaries s where s.session = m.session and m.id between s.first and s.last
+      and (m.id = any(s.kept)) is not true
       and not exists (
-        select 1 from edits w where w.session = e.session and w.kind = 'rewind'
-          and w.first <= e.last and w.last >= e.first
-          and case when w.id > e.id
-            then not exists (
-              select 1 from edits r where r.session = w.session and r.kind = 'restore' and r.first = w.id)
-            else (
-              select min(r.id) from edits r where r.session = w.session and r.kind = 'restore' and r.first = w.id
-            ) > e.id end
+        select 1 from standing_summaries o
+        where o.session = s.session and o.id > s.id and o.first <= s.first and s.last <= o.last
       )
   ) as is
 ) covered;

@@ -23,3 +23,4 @@ cross join lateral (
       )
   ) as is
 ) covered;
+drop view standing_summaries, standing_rewinds;
