@@ -114,6 +114,8 @@ class Held:
     unread: list[MessageRow] = field(default_factory=list[MessageRow])
     """Committed rows that `request` does not hold yet, as the statements that wrote them gave them back."""
     calls_made: int = 0
+    region_end: int | None = None
+    """Of the edit that the next call is the first after."""
     last_tool: str | None = None
     stopped_tools: Mapping[str, str] = field(default_factory=dict[str, str])
     """Tools that an admin has stopped, with what a call of one is told. Replaced as a whole, from any thread."""
@@ -146,6 +148,16 @@ class Held:
     def now(self) -> datetime:
         """The database's clock, without asking it: a test clock that jumps is seen with the next statement."""
         return self.clock + timedelta(seconds=time.monotonic() - self._clock_read)
+
+    def new_epoch(self, last_edit: int, *, pinned: int | None = None, region_end: int | None = None) -> None:
+        """An edit of the past landed: what memory holds of the request is no longer what it was. `pinned` is a row that
+        the provider still keeps an entry for, `region_end` the last row of what was edited (cache_plan.PlanState).
+
+        The baseline stays: it tells how this conversation is counted, whatever has become of its size.
+        """
+        self.request, self.chain = None, None
+        self.unread.clear()
+        self.last_edit, self.pinned, self.region_end = last_edit, pinned, region_end
 
     @property
     def steps_used(self) -> int:

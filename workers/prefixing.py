@@ -113,9 +113,7 @@ def begin_epoch(ports: Ports, held: Held, cause: str) -> None:
         fence.confirm(connection, held)
         return None
 
-    held.last_edit = ports.database.write(work, recover=recover)
-    held.request, held.chain, held.pinned, held.baseline = None, None, None, None
-    held.unread.clear()
+    held.new_epoch(ports.database.write(work, recover=recover))
 
 
 def cold_request(ports: Ports, held: Held, *, final: bool = False) -> Request:

@@ -293,6 +293,7 @@ def _mirror(held: Held, planned: Planned, outcome: Outcome, context: Context, wr
         held.refunds += 1
     if outcome.status is CallStatus.SETTLED and planned.purpose is Purpose.MAIN:
         held.pinned = planned.end_message if planned.end_message is not None else held.pinned
+        held.region_end = None
         held.chain = None if held.request is None else (held.request.chain.count, held.request.chain.digest)
         if outcome.usage is not None:
             held.baseline = (planned.estimate, outcome.usage.prompt)

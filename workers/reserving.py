@@ -208,7 +208,10 @@ def _draft(
             return Refusal(f"{scope}_cap_reached", message)
         case budget.Fits(amount):
             pass
-    state = PlanState(purpose=purpose, ttl=held.context.ttl, last_breakpoint_message_id=held.pinned)
+    state = PlanState(
+        purpose=purpose, ttl=held.context.ttl, last_breakpoint_message_id=held.pinned,
+        region_end_message_id=held.region_end,
+    )  # fmt: skip
     warned = {one_due.use.kind: one_due.threshold for one_due in due}
     marked = cache_plan.place(request, state)
     return _Draft(gathered, rows, marked, counted, projected, max_tokens, amount, warned, repairs)

@@ -52,8 +52,9 @@ class Request:
     with_reasoning: bool
     pieces: tuple[Piece, ...]
     fragments: tuple[bytes, ...]  # of each piece: what opens or goes on with its message, then its blocks
+    weights: tuple[float, ...]  # of each piece: estimated tokens before the model's factor
     rolling: Rolling
-    weight: float  # estimated tokens before the model's factor
+    weight: float  # of all of it
     newest: int  # the highest id of a row or edit that this request knows
     base: Chain | None  # the chain of the request that this one was extended from
 
@@ -92,6 +93,7 @@ def begin(tools_text: str, system_text: str, *, stable_proved: bool, with_reason
         with_reasoning=with_reasoning,
         pieces=(),
         fragments=(),
+        weights=(),
         rolling=rolling,
         weight=estimate.weigh_floor(tools_text, system),
         newest=newest,
@@ -106,14 +108,14 @@ def append(request: Request, pieces: Sequence[Piece], newest: int) -> Request:
     kept: list[Piece] = []
     fragments: list[bytes] = []
     feed: list[tuple[str, bytes]] = []
-    weight = request.weight
+    weights: list[float] = []
     for piece in pieces:
         if not piece.blocks:
             continue
         encoded = [block.encode() for block in piece.blocks]
         fragments.append(lead(before, piece.role) + b",".join(encoded))
         feed.extend((piece.role, unit) for unit in encoded)
-        weight += estimate.weigh_units(encoded)
+        weights.append(estimate.weigh_units(encoded))
         kept.append(piece)
         before = piece.role
     return replace(
@@ -121,7 +123,8 @@ def append(request: Request, pieces: Sequence[Piece], newest: int) -> Request:
         pieces=request.pieces + tuple(kept),
         fragments=request.fragments + tuple(fragments),
         rolling=request.rolling.feed(feed),
-        weight=weight,
+        weights=request.weights + tuple(weights),
+        weight=request.weight + sum(weights),
         newest=max(newest, request.newest),
         base=request.chain if request.pieces else None,
     )

@@ -42,13 +42,15 @@ UNMARKED = Route(marks=False, max_ttl=Ttl.MINUTES, shape=Shape.ENVELOPE)
 @dataclass(frozen=True, slots=True)
 class PlanState:
     """What the plan needs of the session: `last_breakpoint_message_id` is the `end_message_id` of its previous
-    request; `front_ttl` the one of the shared front where it differs from the session's own."""
+    request; `front_ttl` the one of the shared front where it differs from the session's own. `region_end_message_id` is
+    the last row of a region that was just edited: what is cut next begins behind it, and will want to read up to it."""
 
     route: Route = ANTHROPIC
     purpose: Purpose = Purpose.MAIN
     ttl: Ttl = Ttl.MINUTES
     last_breakpoint_message_id: int | None = None
     front_ttl: Ttl | None = None
+    region_end_message_id: int | None = None
 
 
 def place(request: Request, state: PlanState) -> MarkedRequest:
@@ -59,15 +61,20 @@ def place(request: Request, state: PlanState) -> MarkedRequest:
         case Purpose.FINAL:  # nobody reads that write, and without tools it shares no prefix
             return mark(request, (), None)
         case Purpose.SUMMARY:  # reads the session's cache; what it writes nobody would read
-            pinned, end = _pinned(request, state), None
+            pinned, end = _at(request, state.last_breakpoint_message_id), None
         case Purpose.MAIN | Purpose.PING:
-            pinned, end = _pinned(request, state), _boundary_before(request.pieces, len(request.pieces), state.route)
+            pinned = _at(request, state.last_breakpoint_message_id)
+            end = boundary_before(request.pieces, len(request.pieces), state.route)
         case _:
             assert_never(state.purpose)
     front = _front(request, state, pinned)
     tail = {index for index in (pinned, end) if index is not None}
-    if len(front) < 2 and pinned is not None:  # no static prefix to split: the third goes on the tail
-        earlier = _boundary_before(request.pieces, pinned, state.route)
+    region = _at(request, state.region_end_message_id)
+    if region is not None and region not in tail:
+        tail.add(region)
+        front = front[-(MOST_MARKS - len(tail)) :]  # what others share is read all the same, only not kept alive
+    elif len(front) < 2 and pinned is not None:  # no static prefix to split: the third goes on the tail
+        earlier = boundary_before(request.pieces, pinned, state.route)
         tail |= {index for index in (earlier,) if index is not None}
     ttl = clamp_ttl(state.ttl, state.route)
     marks = [*front, *(Mark(Place.MESSAGE, request.pieces[index].id, ttl) for index in sorted(tail))]
@@ -130,10 +137,9 @@ def _front(request: Request, state: PlanState, pinned: int | None) -> tuple[Mark
     return tuple(Mark(Place.SYSTEM, index, ttl) for index in ends if can_carry(request.system[index]))
 
 
-def _pinned(request: Request, state: PlanState) -> int | None:
+def _at(request: Request, wanted: int | None) -> int | None:
     """Exactly where the previous request wrote, however many blocks ago: a mark looks back only 20 positions, a step
     of a dozen parallel calls is 25, and what is not found is billed again."""
-    wanted = state.last_breakpoint_message_id
     if wanted is None:
         return None
     for index in range(len(request.pieces) - 1, -1, -1):
@@ -142,7 +148,7 @@ def _pinned(request: Request, state: PlanState) -> int | None:
     return None
 
 
-def _boundary_before(pieces: Sequence[Piece], limit: int, route: Route) -> int | None:
+def boundary_before(pieces: Sequence[Piece], limit: int, route: Route) -> int | None:
     """The last piece before the limit that may end with a mark."""
     for index in range(limit - 1, -1, -1):
         piece = pieces[index]

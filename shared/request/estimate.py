@@ -75,8 +75,12 @@ def estimate_text(text: str, model: str = "") -> int:
 
 
 def projected(billed: int, baseline_estimate: int, estimate_now: int) -> int:
-    """The size to compare with the window: what was billed last and, of the estimate, only the growth since."""
-    return billed + max(0, estimate_now - baseline_estimate)
+    """The size to compare with the window: what was billed last and, of the estimate, only the growth since. A request
+    that has become smaller, which an edit of the past makes it, keeps its share of what was billed: it would else count
+    as large as it was until the provider tells another size."""
+    if estimate_now < baseline_estimate:
+        return ceil(billed * estimate_now / baseline_estimate)
+    return billed + estimate_now - baseline_estimate
 
 
 def factor(model: str) -> float:

@@ -56,6 +56,16 @@ def test_over_a_long_session_every_request_is_pinned_to_the_end_of_the_one_befor
         rows += [calls(step, f"a{step}", f"b{step}"), result(step + 1, f"a{step}"), result(step + 2, f"b{step}")]
 
 
+def test_the_first_request_after_an_edit_marks_both_ends_of_the_region_too() -> None:
+    """What is cut next begins behind that region: without an entry at its end, all of it would be written again."""
+    state = PlanState(last_breakpoint_message_id=2, region_end_message_id=4)
+    assert placed(plan(conversation(), state)) == [("system", 2), ("message", 2), ("message", 4), ("message", 8)]
+    unpinned = plan(conversation(), PlanState(region_end_message_id=4))
+    assert placed(unpinned) == [("system", 1), ("system", 2), ("message", 4), ("message", 8)]
+    at_its_end = plan(conversation(), PlanState(last_breakpoint_message_id=4, region_end_message_id=4))
+    assert placed(at_its_end) == placed(plan(conversation(), PlanState(last_breakpoint_message_id=4)))
+
+
 def test_a_repeated_request_carries_one_mark_where_pinned_and_end_are_one() -> None:
     assert placed(plan(conversation(), PlanState(last_breakpoint_message_id=8)))[2:] == [("message", 8)]
 
