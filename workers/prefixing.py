@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from shared import shared_prefix
+import structlog
+
+from shared import memory, shared_prefix
 from shared.errors import LeaseLost
+from shared.memory import Kind
 from shared.request import blocks
 from shared.request.assembled import Request
-from shared.store import transcript
+from shared.store import memories, transcript
 from shared.store.pool import Connection
 from shared.store.statements import one, step
-from shared.values import SessionKind
+from shared.values import EventKind, SessionKind
 from workers import fence
+from workers.emit import emit
 from workers.held import Claim, Held
 from workers.ports import Ports
 from workers.prompt import child, system
 from workers.prompt.prefix import prefix_digest
 from workers.tools import registry
+
+_log = structlog.stdlib.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,13 @@ def build_now(ports: Ports, held: Held) -> Built:
     """The session's prefix as it would be made at this moment: skills, memory and profile as they are now, the date
     on which the conversation began. For a new session, and for the epoch that a compaction begins."""
     claim = held.claim
-    made = system.build(_inputs(ports, claim, claim.tools, of_child=claim.kind is SessionKind.CHILD))
+    inputs = replace(
+        _inputs(ports, claim, claim.tools, of_child=claim.kind is SessionKind.CHILD),
+        memory=ports.database.read(lambda c: memories.snapshot(c, claim.session)),
+        limits={kind: memory.limit(ports.settings, kind) for kind in Kind},
+        skills=ports.settings.skills_folder,
+    )
+    made = system.build(inputs)
     tools_text = registry.schema_text(claim.tools)
     return Built(prefix_digest(made.system_text, tools_text), made, tools_text)
 
@@ -72,6 +84,16 @@ def ensure(ports: Ports, held: Held) -> None:
 
     held.last_edit = ports.database.write(work, recover=recover)
     held.prefix = digest
+    tell(ports, held, built)
+
+
+def tell(ports: Ports, held: Held, built: Built) -> None:
+    """Once a prefix is adopted: what it was made without, to whoever watches and to the log. No word of it."""
+    for left in built.system.left_out:
+        emit(ports, held, EventKind.LEFT_OUT, source=left.source, entry=left.entry, why=left.why)
+        _log.warning(
+            "prompt.left_out", session=str(held.claim.session), source=left.source, entry=left.entry, why=left.why
+        )
 
 
 def key_of_children(ports: Ports, claim: Claim, tools: Sequence[str]) -> str:

@@ -111,6 +111,9 @@ def describe(kind: str, data: Mapping[str, Any]) -> str:
             return f"! the transcript was repaired before sending: {data.get('repairs')}"
         case "prefix.broken":
             return f"! the prompt's prefix broke at block {data.get('block')}"
+        case "prompt.left_out":
+            where = f"{data.get('source')}, entry {data.get('entry')}"
+            return f"! left out of the prompt ({where}): it reads like an instruction {data.get('why')}"
         case _:
             return ""
 

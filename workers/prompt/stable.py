@@ -36,6 +36,8 @@ window is used. Plan so that the answer is written before that is gone."""
 TOOL_NOTES = {
     "git_log": "git_log shows what changed and when; quote its short hashes.",
     "list_files": "list_files first: see what is there before you search or read.",
+    "memory": "memory keeps what a later conversation should know, when it is said or found; never secrets, never what \
+only concerns the work at hand.",
     "search_files": "search_files finds where something stands; read around a hit before you rely on it.",
     "todo": "todo: for work of more than a few steps write the list first and keep it true.",
     "write_file": "write_file only where the request asks for a file; the answer itself needs none.",

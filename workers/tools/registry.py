@@ -6,7 +6,18 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from shared.request import canonical
-from workers.tools import ask_person, delegate_task, git_log, list_files, read_file, search_files, todo, write_file
+from workers.tools import (
+    ask_person,
+    delegate_task,
+    git_log,
+    list_files,
+    memory,
+    read_file,
+    search_files,
+    skill_view,
+    todo,
+    write_file,
+)
 from workers.tools.tool import Tool
 
 _ALL = {
@@ -16,8 +27,10 @@ _ALL = {
         delegate_task,
         git_log,
         list_files,
+        memory,
         read_file,
         search_files,
+        skill_view,
         todo,
         write_file,
     )

@@ -9,9 +9,10 @@ from workers.tools import registry
 
 DELEGATE = "delegate_task"
 ASK = "ask_person"
-BLOCKED = frozenset({DELEGATE, ASK})
-"""What a child never has: it delegates only as an orchestrator below the depth that the settings allow, and it asks
-nobody."""
+MEMORY = "memory"
+BLOCKED = frozenset({DELEGATE, ASK, MEMORY})
+"""What a child never has: it delegates only as an orchestrator below the depth that the settings allow, it asks
+nobody, and it changes nothing that others will know later."""
 
 
 def of_session(kind: SessionKind, listed: Sequence[str] | None, spawn_depth: int) -> tuple[str, ...]:
