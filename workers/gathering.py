@@ -10,7 +10,7 @@ from psycopg.rows import DictRow
 
 from shared.request import blocks
 from shared.store.statements import every, inbox
-from shared.values import InboxKind
+from shared.values import ASKED_OF_TRANSCRIPT, InboxKind
 from workers.held import Held
 from workers.outgoing import Finished, Folded, NewMessage
 from workers.ports import Ports
@@ -45,7 +45,8 @@ def waiting(ports: Ports, held: Held) -> list[DictRow]:
 
 
 def gather(held: Held, runs: Sequence[Finished], rows: Sequence[DictRow] | None) -> Gathered:
-    """Pure but for the ordinals, which it only reads."""
+    """Pure but for the ordinals, which it only reads. What is asked of the transcript as a whole is no message."""
+    rows = None if rows is None else [row for row in rows if row["kind"] not in ASKED_OF_TRANSCRIPT]
     messages = [
         NewMessage(
             run.step,

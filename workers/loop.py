@@ -10,7 +10,18 @@ from typing import assert_never
 
 from shared.errors import LeaseLost
 from shared.values import CallStatus, EventKind, InboxKind, Purpose, Refund, TurnClass, TurnStatus
-from workers import claiming, conversing, gathering, leading, prefixing, recording, reserving, resuming, toolbatch
+from workers import (
+    asked,
+    claiming,
+    conversing,
+    gathering,
+    leading,
+    prefixing,
+    recording,
+    reserving,
+    resuming,
+    toolbatch,
+)
 from workers.emit import emit
 from workers.held import STEERED, Held, Interrupt
 from workers.outgoing import Finished
@@ -73,7 +84,11 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
         results = batch.results
         # A step in the middle of a turn takes it that nobody has written meanwhile: the write that reserves it sees.
         looking = looking or not results or held.steps_used >= held.claim.max_steps
-        gathered = gathering.gather(held, results, gathering.waiting(ports, held) if looking else None)
+        rows = gathering.waiting(ports, held) if looking else None
+        if asked.carried_out(ports, held, results, rows):
+            batch = NO_RUNS
+            continue
+        gathered = gathering.gather(held, results, rows)
         if len(gathered.folds) == gathering.FOLD_LIMIT:  # more may wait, which no call should go out without
             reserving.commit_rows(ports, held, gathered)
             batch, silent = NO_RUNS, False

@@ -8,7 +8,7 @@ message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
@@ -81,6 +81,18 @@ def at(request: Request, count: int) -> str:
     there are fewer."""
     found = start().feed(islice(units(request), count))
     return found.hexdigest if found.count == count else ""
+
+
+def at_each(request: Request, counts: Collection[int]) -> dict[int, str]:
+    """As `at` for several counts, in one pass over the bytes; those that the request does not reach are left out."""
+    rolling, found = start(), dict[int, str]()
+    for tagged in units(request):
+        if len(found) == len(counts):
+            break
+        rolling = rolling.feed((tagged,))
+        if rolling.count in counts:
+            found[rolling.count] = rolling.hexdigest
+    return found
 
 
 def units(request: Request) -> Iterable[tuple[str, bytes]]:

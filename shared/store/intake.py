@@ -66,6 +66,8 @@ class NewTurn:
     id: UUID | None = None
     job: UUID | None = None
     shared_key: str | None = None
+    aging_s: int | None = None
+    """How far it stands behind a question; None: as its class does."""
 
 
 class How(StrEnum):
@@ -139,7 +141,8 @@ def _queue(connection: Connection, new: NewTurn, queue_bound: int) -> Admitted:
     turn = new.id or uuid7()
     params = {
         "turn": turn, "session": new.session, "class": new.turn_class, "principal": new.principal,
-        "aging_s": AGING[new.turn_class], "deadline_s": new.deadline_s, "max_steps": new.max_steps,
+        "aging_s": AGING[new.turn_class] if new.aging_s is None else new.aging_s,
+        "deadline_s": new.deadline_s, "max_steps": new.max_steps,
         "cap_usd": new.cap_usd, "payload": new.payload, "stable_prefix_len": new.stable_prefix_len,
         "job": new.job, "shared_key": new.shared_key,
     }  # fmt: skip

@@ -98,6 +98,8 @@ returning id
 )
 # `named`: it is the words of a person, in a session where two or more people speak or were asked to. What was built by
 # a machine (a job's prompt, a child's goal) is in nobody's voice.
+# What is asked of the transcript is its own turn's to do, and is done with that turn: one that was cancelled leaves it
+# undone. A compaction is made by whoever holds the session first.
 WAITING = named(
     "waiting",
     """
@@ -110,6 +112,7 @@ select i.id, i.kind, i.author, i.payload, i.stable_prefix_len, p.name as author_
         select t.requested_by from turns t where t.session = %(session)s
         union all select unnest(t.contributors) from turns t where t.session = %(session)s
         union all select w.author from inbox w where w.session = %(session)s and w.folded_into is null
+          and w.kind not in ('rewind', 'restore', 'compact')
         union all select o.owner from sessions o where o.id = %(session)s and o.audience = 'people'
         union all select sp.principal from session_people sp where sp.session = %(session)s
       ) limit 2
@@ -120,6 +123,8 @@ join principals p on p.id = i.author
 join sessions s on s.id = i.session
 where i.session = %(session)s and i.folded_into is null and (i.kind <> 'input' or i.turn = %(turn)s)
   and (i.kind <> 'child' or not exists (select 1 from turns h where h.id = %(turn)s and h.class = 'chore'))
+  and (i.kind not in ('rewind', 'restore', 'compact') or i.turn = %(turn)s or (
+    i.kind = 'compact' and exists (select 1 from turns o where o.id = i.turn and o.status = 'queued')))
 order by i.id limit %(limit)s
 """,
     "inbox_waiting|inbox_unread",

@@ -29,6 +29,8 @@ with s as (
     and (not %(alone)s::bool or not exists (
       select 1 from inbox i where i.session = %(session)s and i.folded_into is null
         and (i.kind <> 'input' or i.turn = %(turn)s)
+        and (i.kind not in ('rewind', 'restore', 'compact') or i.kind = 'compact'
+          and exists (select 1 from turns o where o.id = i.turn and o.status = 'queued'))
     ))
   returning id, fence, last_edit, prefix, clock.now
 ), t as (

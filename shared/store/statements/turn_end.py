@@ -20,7 +20,7 @@ LOCK_TURN = named(
 )
 
 # Nothing may stay unread in the inbox: a steer that arrived before the turn ended goes on with it. But a child's report
-# wants an answer, and housekeeping gives none.
+# wants an answer, and housekeeping gives none; and what is asked of the transcript has a turn of its own.
 FINISH = named(
     "finish",
     """
@@ -28,7 +28,7 @@ with s as (
   update sessions set fence = fence + 1 where id = %(session)s and fence = %(fence)s
     and not exists (
       select 1 from inbox i where i.session = %(session)s and i.folded_into is null
-        and (i.kind <> 'input' or i.turn = %(turn)s)
+        and (i.kind <> 'input' or i.turn = %(turn)s) and i.kind not in ('rewind', 'restore', 'compact')
         and (i.kind <> 'child' or not exists (select 1 from turns h where h.id = %(turn)s and h.class = 'chore'))
     )
   returning id, fence
