@@ -88,16 +88,16 @@ def _travel(ports: Ports, held: Held, request: int, edit: EditRow, *, cut: int) 
     a prefix of what stands now; what was saved up against the past that is gone is forgotten."""
     session = held.claim.session
     before = ports.database.read(lambda c: transcript.load_edits(c, session))
-    held.forget()
-    tokens_before, _ = _size(held, _projected(ports, held, before), held.baseline)
+    tokens_before = _size(held, _projected(ports, held, before), held.baseline)
     now = _projected(ports, held, [*before, edit])
     anchor = None if now is None else anchoring.find(now, _sent(ports, held, cut), held.claim.model)
-    tokens_after, _ = _size(held, now, None if anchor is None else anchor.baseline)
+    baseline = held.baseline if anchor is None or anchor.baseline is None else anchor.baseline
+    tokens_after = _size(held, now, baseline)
     context = _afterwards(held.context, before, edit)
     values = {
         "session": session, "fence": held.claim.fence, "request": request, "kind": edit.kind, "first": edit.first,
         "last": edit.last, "tokens_before": tokens_before, "tokens_after": tokens_after,
-        "outcome": canonical.dump({"result": "done"}), **_cache(anchor),
+        "outcome": canonical.dump({"result": "done"}), **_cache(anchor, baseline),
         "warm_s": recording.WARM_S[context.ttl], **context.params(),
     }  # fmt: skip
 
@@ -112,13 +112,13 @@ def _travel(ports: Ports, held: Held, request: int, edit: EditRow, *, cut: int) 
         row = one(connection, statements.FOLDED, {"request": request})
         return None if row is None else row["edit"]
 
-    held.last_edit = ports.database.write(work, recover=recover)
+    last_edit = ports.database.write(work, recover=recover)
+    held.new_epoch(last_edit, pinned=None if anchor is None else anchor.pinned)
     held.chain = None if anchor is None else anchor.chain
-    held.pinned = None if anchor is None else anchor.pinned
-    held.baseline = None if anchor is None else anchor.baseline
+    held.baseline = baseline
     held.context = ports.database.read(lambda c: state.load(c, session))
     _tell(
-        ports, held, request, edit.kind, edit=held.last_edit, tokens_before=tokens_before, tokens_after=tokens_after
+        ports, held, request, edit.kind, edit=last_edit, tokens_before=tokens_before, tokens_after=tokens_after
     )  # fmt: skip
 
 
@@ -135,12 +135,12 @@ def _projected(ports: Ports, held: Held, edits: Sequence[EditRow]) -> Request | 
     return ports.database.read(read)
 
 
-def _size(held: Held, request: Request | None, baseline: tuple[int, int] | None) -> tuple[int, int]:
-    """Tokens as projected from the last bill, and as estimated."""
+def _size(held: Held, request: Request | None, baseline: tuple[int, int] | None) -> int:
+    """Tokens, as projected from what was billed."""
     if request is None:
-        return 0, 0
+        return 0
     counted = estimate.estimate(request, held.claim.model)
-    return (estimate.projected(baseline[1], baseline[0], counted) if baseline else counted), counted
+    return estimate.projected(baseline[1], baseline[0], counted) if baseline else counted
 
 
 def _sent(ports: Ports, held: Held, cut: int) -> list[Sent]:
@@ -148,9 +148,9 @@ def _sent(ports: Ports, held: Held, cut: int) -> list[Sent]:
     return [Sent(**row) for row in ports.database.read(lambda c: every(c, statements.SENT, values))]
 
 
-def _cache(anchor: Anchor | None) -> dict[str, Any]:
+def _cache(anchor: Anchor | None, baseline: tuple[int, int] | None) -> dict[str, Any]:
     blocks, digest = (None, None) if anchor is None else anchor.chain
-    counted, billed = (None, None) if anchor is None or anchor.baseline is None else anchor.baseline
+    counted, billed = baseline or (None, None)
     return {
         "chain_blocks": blocks, "chain_digest": digest, "pinned": None if anchor is None else anchor.pinned,
         "baseline_estimate": counted, "baseline_billed": billed, "read_at": None if anchor is None else anchor.read_at,

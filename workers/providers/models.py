@@ -1,57 +1,7 @@
-"""Owns what each model can hold. Invariant: a model that is not in the table gets small limits that say so."""
+"""What each model can hold, for the rooms of the providers: the table is `shared.models`, which the API reads too."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from shared.models import TABLE, UNKNOWN, Limits, limits, max_output, window
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Tokens. `window` holds prompt and output together; `known` is False where both are only the safe guess."""
-
-    window: int
-    max_output: int
-    known: bool
-
-
-UNKNOWN = Limits(200_000, 8_192, known=False)
-_LONG = Limits(1_000_000, 128_000, known=True)
-_SHORT = Limits(200_000, 64_000, known=True)
-
-TABLE: dict[str, Limits] = {
-    "claude-fable-5-2": _LONG,
-    "claude-mythos-5-2": _LONG,
-    "claude-fable-5-1": _LONG,
-    "claude-mythos-5-1": _LONG,
-    "claude-opus-5-5": _LONG,
-    "claude-sonnet-5-5": _LONG,
-    "claude-haiku-5-5": _LONG,
-    "claude-fable-5": _LONG,
-    "claude-mythos-5": _LONG,
-    "claude-opus-5": _LONG,
-    "claude-opus-4-8": _LONG,
-    "claude-opus-4-7": _LONG,
-    "claude-opus-4-6": _LONG,
-    "claude-sonnet-5": _LONG,
-    "claude-sonnet-4-6": _LONG,
-    "claude-opus-4-5": _SHORT,
-    "claude-sonnet-4-5": _SHORT,
-    "claude-haiku-4-5": _SHORT,
-}
-"""Source: the provider's model overview of November 2026."""
-
-_DATE = re.compile(r"-\d{8}$")
-
-
-def limits(model: str) -> Limits:
-    """The limits of a model by its name, with or without the date of its snapshot."""
-    return TABLE.get(_DATE.sub("", model.strip().lower()), UNKNOWN)
-
-
-def window(model: str) -> int:
-    return limits(model).window
-
-
-def max_output(model: str) -> int:
-    return limits(model).max_output
+__all__ = ["TABLE", "UNKNOWN", "Limits", "limits", "max_output", "window"]
