@@ -73,6 +73,29 @@ def worst(model: str, prompt_tokens: int, max_tokens: int, *, at: datetime, ttl:
     return (max(known) * prompt_tokens + _at_size(rates.output, prompt_tokens) * max_tokens) / _MILLION
 
 
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """What a token of each bucket costs where one of input costs 1."""
+
+    read: float
+    write_5m: float
+    write_1h: float
+    output: float
+
+
+def relative(model: str, prompt_tokens: int, at: datetime) -> Relative | None:
+    """The model's prices by its own price of input, for a prompt of that size. None where one of them is not known."""
+    rates = _rates(model, at)
+    if rates is None:
+        return None
+    of_model = (rates.input, rates.cache_read, rates.cache_write_5m, rates.cache_write_1h, rates.output)
+    found = [float(_at_size(rate, prompt_tokens)) for rate in of_model if rate is not None]
+    if len(found) < len(of_model) or not found[0]:
+        return None
+    given, *others = found
+    return Relative(*(one / given for one in others))
+
+
 def _buckets(rates: _Rates, usage: Usage) -> tuple[tuple[str, int, Rate], ...]:
     return (
         ("input", usage.input, rates.input),
