@@ -11,7 +11,7 @@ from decimal import Decimal
 import structlog
 
 from shared.request import blocks, estimate
-from shared.values import CallStatus, EventKind, Refund
+from shared.values import CallStatus, EventKind, Purpose, Refund
 from workers import leading
 from workers.emit import emit
 from workers.held import STEERED, Held, Interrupt
@@ -68,12 +68,13 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
     """Send the reserved call and read its stream. Raises nothing of the wire."""
     ports.pauses.at(Point.BEFORE_CALL)
     settings = ports.settings
-    cancel = held.calling()
+    aside = planned.purpose is Purpose.SUMMARY  # its words are no answer, and it reads no person's: nobody is shown it
+    cancel = held.calling(steerable=not aside)
     try:
         reply = wire.stream(
             ports.client,
             planned.body,
-            sink=_Sink(ports, held),
+            sink=_Sink(ports, held, aside=aside),
             cancel=cancel,
             timeouts=wire.Timeouts(first_byte_s=settings.first_byte_timeout_s, between_s=settings.read_timeout_s),
         )
@@ -93,14 +94,17 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
 class _Sink:
     """Deltas to events. Holds the name of nothing else: what is streamed is shown, never stored."""
 
-    def __init__(self, ports: Ports, held: Held) -> None:
+    def __init__(self, ports: Ports, held: Held, *, aside: bool) -> None:
         self._ports = ports
         self._held = held
+        self._aside = aside
 
     def __call__(self, delta: replies.Delta) -> None:
         match delta:
             case replies.Began():
                 leading.warmed(self._ports, self._held)
+            case _ if self._aside:
+                self._ports.pauses.at(Point.IN_STREAM)
             case replies.TextDelta(text):
                 emit(self._ports, self._held, EventKind.TEXT_DELTA, text=text)
                 self._ports.pauses.at(Point.IN_STREAM)

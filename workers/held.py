@@ -132,6 +132,7 @@ class Held:
     _stop: threading.Event = field(default_factory=threading.Event)
     _reason: Interrupt | None = None
     _cancel: Cancel | None = None
+    _steerable: bool = True
 
     def __post_init__(self) -> None:
         self.deadline = time.monotonic() + self.claim.seconds_left
@@ -198,11 +199,13 @@ class Held:
         """Sleep, but no longer than the turn may live, and not at all once it is interrupted."""
         self._stop.wait(max(0.0, min(seconds, self.deadline - time.monotonic())))
 
-    def calling(self) -> Cancel:
-        """The handle of the call about to go out. A reason that came before cancels it at once."""
+    def calling(self, *, steerable: bool = True) -> Cancel:
+        """The handle of the call about to go out. A reason that came before cancels it at once. One that is not
+        `steerable` is cut by no person's words: they are read when it is over."""
         cancel = Cancel()
         with self._lock:
             self._cancel = cancel
+            self._steerable = steerable
             reason = self._reason
         if reason not in (None, Interrupt.DRAIN, Interrupt.YIELD):
             cancel.cancel(reason)
@@ -215,7 +218,7 @@ class Held:
     def call_in_flight(self) -> Cancel | None:
         """The call that is out at this moment: what `steer` may cut, if it still is."""
         with self._lock:
-            return self._cancel
+            return self._cancel if self._steerable else None
 
     def steer(self, call: Cancel | None) -> None:
         """From any thread: cut this one call, because words came that it has not read. Nothing is remembered: if that

@@ -11,7 +11,8 @@ from shared.request import blocks, edits, projection, repair
 from shared.request.projection import EditRow, MessageRow, Request
 from tests.request.made import PREFIX, STEADY, answer, calls, result, user
 from workers.compaction import span
-from workers.compaction.span import Span, Tail
+from workers.compaction.span import Span
+from workers.reduction.sizes import Tail
 
 
 @dataclass

@@ -12,18 +12,10 @@ from dataclasses import dataclass
 from shared.request import blocks, estimate
 from shared.request.edits import Summary
 from shared.request.projection import MessageRow, Piece
+from workers.reduction.sizes import Tail
 
 NOT_SPOKEN = frozenset({"tool", "child", "model"})
 """Authors of messages that are nobody's request."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """What stays at the end: so many messages, or so many tokens of them, whichever keeps less; never less than the
-    newest exchange whole, which nobody has answered yet."""
-
-    messages: int = 20
-    tokens: int = 40_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +128,17 @@ def _head(shown: Sequence[Entry]) -> int:
 
 
 def _tail_start(shown: Sequence[Entry], groups: Sequence[int], head: int, tail: Tail) -> int:
-    """The first entry of the tail: whole groups from the end, as long as both limits hold, and at least one."""
+    """The first entry of the tail: whole groups from the end, as long as both limits hold. What nobody has answered yet
+    is in it, however much that is."""
+    answered = max((at for at, entry in enumerate(shown) if entry.role == "assistant"), default=-1)
+    unread = min(answered + 1, len(shown) - 1)
     start, count, tokens = len(shown), 0, 0.0
     for begin in reversed(groups):
         if begin < head:
             break
         count += start - begin
         tokens += sum(entry.tokens for entry in shown[begin:start])
-        if start < len(shown) and (count > tail.messages or tokens > tail.tokens):
+        if start <= unread and (count > tail.messages or tokens > tail.tokens):
             break
         start = begin
     return max(start, head)
