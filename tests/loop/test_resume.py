@@ -44,7 +44,7 @@ class DiesAt:
                 raise Died
 
 
-def _die(worker: Ground, point: Point, times: int = 1) -> bool:
+def die(worker: Ground, point: Point, times: int = 1) -> bool:
     """Run until the worker dies there; False where it never got there."""
     ports = dataclasses.replace(worker.ports, pauses=cast("Pauses", DiesAt(point, times)))
     mortal = Ground(worker.settings, ports, worker.person, worker.home)
@@ -55,7 +55,7 @@ def _die(worker: Ground, point: Point, times: int = 1) -> bool:
     return False
 
 
-def _take_away(worker: Ground, turn: UUID, session: UUID) -> None:
+def take_away(worker: Ground, turn: UUID, session: UUID) -> None:
     """As the sweep does, once it knows that the holder is dead."""
     values = {"turn": turn, "session": session, "status": "queued", "error_code": None, "error_text": None}
 
@@ -83,8 +83,8 @@ def test_a_turn_whose_worker_died_ends_as_if_it_had_not(
     replies = [*REPLIES] if wasted is None else [*REPLIES[: wasted + 1], *REPLIES[wasted:]]
     provider.script(replies, session=str(session))
     turn = worker.turn(session, "go")
-    assert _die(worker, point, times), f"{point} was not reached"
-    _take_away(worker, turn, session)
+    assert die(worker, point, times), f"{point} was not reached"
+    take_away(worker, turn, session)
     worker.look()
 
     row = worker.view(turn)
@@ -107,9 +107,9 @@ def test_a_run_that_may_happen_once_and_was_started_is_unknown_not_repeated(
     write = {"name": "write_file", "input": {"path": "once.txt", "content": "x"}}
     provider.script([{"tools": [write]}, {"text": "I see"}], session=str(session))
     turn = worker.turn(session, "write")
-    assert _die(worker, Point.AFTER_TOOL)
+    assert die(worker, Point.AFTER_TOOL)
     (worker.home / "ws" / str(session) / "once.txt").unlink()
-    _take_away(worker, turn, session)
+    take_away(worker, turn, session)
     worker.look()
 
     run = worker.one("select * from tool_runs where turn = %s", turn)
@@ -138,8 +138,8 @@ def test_a_call_that_could_not_be_read_does_not_run_after_a_crash_either(
     session = worker.session()
     provider.script([{"tools": [call, fine] if first else [fine, call]}, {"text": "I see"}], session=str(session))
     turn = worker.turn(session, "write")
-    assert _die(worker, Point.RECORDED)
-    _take_away(worker, turn, session)
+    assert die(worker, Point.RECORDED)
+    take_away(worker, turn, session)
     worker.look()
 
     run = worker.one("select * from tool_runs where turn = %s and ordinal = %s", turn, 1 if first else 2)
@@ -168,7 +168,7 @@ def test_a_turn_that_is_taken_away_for_good_leaves_no_run_open_and_a_session_tha
     session = worker.session()
     provider.script([{"tools": TWELVE}, {"text": "next"}], session=str(session))
     turn = worker.turn(session, "go")
-    assert _die(worker, Point.BEFORE_TOOL)
+    assert die(worker, Point.BEFORE_TOOL)
     values = {
         "turn": turn, "session": session, "status": "failed", "error_code": "worker_lost_repeatedly", "error_text": "x",
     }  # fmt: skip
