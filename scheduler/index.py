@@ -10,23 +10,22 @@ statement (10 s) is over, for one that had taken its id and not yet its transact
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 import structlog
 from psycopg.rows import DictRow
 
+from scheduler.readable import TEXT_BYTES, readable
 from scheduler.room import Room
+from shared import words
 from shared.life import boottime
 from shared.store.pool import Connection
 from shared.store.statements import every, one, run, schedule
-from shared.text import clean_text
 
 BATCH = 200
 PASSES = 20
-TEXT_BYTES = 64 * 1024
 SETTLED_S = 15.0
 log = structlog.get_logger("scheduler")
 
@@ -51,9 +50,7 @@ class Indexer:
         """Index what stands unindexed, in bounded batches. Returns how many messages were indexed."""
         done = 0
         for _ in range(PASSES):
-            rows = self._room.database.read(
-                lambda connection: every(connection, schedule.UNINDEXED, {"limit": BATCH, "chars": TEXT_BYTES * 4})
-            )
+            rows = self._room.database.read(_waiting)
             self._index(rows)
             done += len(rows)
             if len(rows) < BATCH or self._room.stop.is_set():
@@ -64,7 +61,7 @@ class Indexer:
 
     def _index(self, rows: list[DictRow]) -> None:
         """One transaction for the batch; where it is refused, one for each, and a placeholder for the one at fault."""
-        prepared = [{"id": r["id"], "session": r["session"], "text": words_of(r["content"])} for r in rows]
+        prepared = [_prepared(row) for row in rows]
         try:
             self._room.database.read(lambda connection: _insert(connection, prepared))
         except psycopg.Error:
@@ -78,7 +75,7 @@ class Indexer:
             self._room.count(
                 "index.refused", message=row["id"], session=str(row["session"]), error=type(error).__name__
             )
-            self._room.database.read(lambda connection: _insert(connection, [{**row, "text": ""}]))
+            self._room.database.read(lambda connection: _insert(connection, [{**row, "body": "", "words": ""}]))
 
     def _move_mark(self, connection: Connection) -> None:
         now = one(connection, schedule.HORIZON, {})
@@ -97,32 +94,13 @@ def _insert(connection: Connection, rows: list[dict[str, Any]]) -> None:
             run(connection, schedule.INDEX_MESSAGE, row)
 
 
-def words_of(content: str) -> str:
-    """The words of a message's blocks, at most 64 kB of them, without NUL and what is not UTF-8."""
-    try:
-        blocks: Any = json.loads(content)  # lone surrogates pass here; orjson refuses them
-    except ValueError:
-        blocks = content  # cut off at the bound, or not JSON: its words are still words
-    text = clean_text("\n".join(_texts(blocks)))
-    return text.encode("utf-8")[:TEXT_BYTES].decode("utf-8", "ignore")
+def _waiting(connection: Connection) -> list[DictRow]:
+    """What stands unindexed; where all is, what an older cut made, newest first."""
+    values = {"limit": BATCH, "chars": TEXT_BYTES * 4, "version": words.VERSION}
+    return every(connection, schedule.UNINDEXED, values) or every(connection, schedule.INDEXED_OLD, values)
 
 
-def _texts(value: Any) -> list[str]:
-    """Every text below the keys that people read; images, ids and signatures are not words."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, list):
-        return [text for item in cast("list[Any]", value) for text in _texts(item)]
-    if isinstance(value, dict):
-        block = cast("dict[str, Any]", value)
-        return [text for key in ("text", "content", "name", "input") if key in block for text in _texts_of(key, block)]
-    return []
-
-
-def _texts_of(key: str, block: dict[str, Any]) -> list[str]:
-    value = block[key]
-    return (
-        _texts(list(cast("dict[str, Any]", value).values()))
-        if key == "input" and isinstance(value, dict)
-        else _texts(value)
-    )
+def _prepared(row: DictRow) -> dict[str, Any]:
+    found = readable(row["content"], row["author"], row["role"])
+    head = {"id": row["id"], "session": row["session"], "version": words.VERSION}
+    return {**head, "body": found.body, "words": found.words}

@@ -9,7 +9,9 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from scheduler.index import TEXT_BYTES, Indexer, words_of
+from scheduler.index import Indexer
+from scheduler.readable import TEXT_BYTES, readable
+from shared import words
 from tests.scheduler.world import World
 
 INSERT: LiteralString = (
@@ -114,24 +116,71 @@ def test_a_megabyte_of_distinct_words_is_indexed_by_its_first_64_kilobytes(world
     assert found(world, "w0119999") == set()
 
 
-WORDS = [
+def test_what_a_scheduler_of_the_release_before_indexed_is_made_again(world: World) -> None:
+    """It writes words of another cut and no text, also beside ours while the fleet is upgraded."""
+    turn = world.admit()
+    with world.connection() as connection:
+        ids = [say(connection, turn, n, "shared/store/pool.py") for n in range(3)]
+        connection.execute(
+            "insert into message_search (message, session, words) "
+            "select id, session, to_tsvector('simple', content) from messages where id = any(%s)",
+            (ids[:2],),
+        )
+    with world.room() as room:
+        assert Indexer(room).run() == 1
+        assert Indexer(room).run() == 2
+        assert Indexer(room).run() == 0
+    assert found(world, "pool") == set(ids)
+    rows = world.rows("select body, made_by from message_search")
+    assert rows == [{"body": "shared/store/pool.py", "made_by": words.VERSION}] * 3
+
+
+def test_a_text_with_what_its_syntax_is_made_of_is_indexed_as_it_stands(world: World) -> None:
+    turn = world.admit()
+    text = "it's a \\ 'quoted':1A & !word | \u0000 \x1e 数据库 <-> :*"
+    with world.connection() as connection:
+        made = say(connection, turn, 0, text)
+    with world.room() as room:
+        assert Indexer(room).run() == 1
+        assert room.counters["index.refused"] == 0
+    assert found(world, "quoted") == {made}
+    assert found(world, "'数据' <-> '据库'") == {made}
+
+
+BODIES = [
     ('[{"type":"text","text":"a"},{"type":"tool_use","id":"t1","name":"read_file","input":{"path":"notes.md"}}]',
-     "a\nread_file\nnotes.md"),
-    ('[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"found"}]}]', "found"),
-    ('[{"type":"image","source":{"data":"QUJD"}}]', ""),
-    ('[{"type":"text","text":"nul\\u0000 and \\ud83d alone"}]', "nul\ufffd and \ufffd alone"),
-    ("not json at all", "not json at all"),
-    ('"plain"', "plain"),
-    ("[]", ""),
+     ["a", "read_file\nnotes.md"]),
+    ('[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"found"}]}]', ["found"]),
+    ('[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"cut\\noff \\u4e', ["cut\noff "]),
+    ('[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"two \\\\', ["two \\"]),
+    ('[{"type":"text","text":"cut off', ["cut off"]),
+    ('[{"type":"image","source":{"data":"QUJD"}},{"type":"text","text":"one\\u001e more"}]', ["", "one  more"]),
+    ('[{"type":"text","text":"nul\\u0000 and \\ud83d alone"}]', ["nul\ufffd and \ufffd alone"]),
+    ("not json at all", ["not json at all"]),
+    ('"plain"', ["plain"]),
+    ("[]", [""]),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("content", "words"), WORDS)
-def test_what_people_read_becomes_words(content: str, words: str) -> None:
-    assert words_of(content) == words
+@pytest.mark.parametrize(("content", "records"), BODIES, ids=range(len(BODIES)))
+def test_what_people_read_of_each_block_is_a_record_of_its_own(content: str, records: list[str]) -> None:
+    assert readable(content, "model", "assistant").body.split(words.RECORD) == records
 
 
-def test_words_are_bounded_in_bytes_and_stay_whole_characters() -> None:
-    text = words_of(json.dumps([{"type": "text", "text": "\u20ac" * TEXT_BYTES}], ensure_ascii=False))
-    assert TEXT_BYTES - 3 <= len(text.encode()) <= TEXT_BYTES
-    assert set(text) == {"\u20ac"}
+def test_a_persons_words_count_more_than_a_models_and_those_more_than_what_tools_said() -> None:
+    said = '[{"type":"text","text":"word"}]'
+    result = '[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"word"}]}]'
+    call = '[{"type":"tool_use","id":"t1","name":"word","input":{}}]'
+    person = "019af000-0000-7000-8000-000000000001"
+    assert readable(said, person, "user").words == "'word':1A"
+    assert readable(said, "model", "assistant").words == "'word':1B"
+    assert readable(call, "model", "assistant").words == "'word':1C"
+    assert readable(result, "tool", "user").words == "'word':1D"
+    assert readable(said, "child", "user").words == "'word':1D"
+
+
+def test_a_text_is_bounded_in_bytes_and_stays_whole_characters() -> None:
+    block = {"type": "text", "text": "\u20ac" * TEXT_BYTES}
+    text = readable(json.dumps([block, block], ensure_ascii=False), "model", "assistant").body
+    assert TEXT_BYTES - 3 <= len(text.encode()) <= TEXT_BYTES + 1
+    assert set(text) == {"\u20ac", words.RECORD}

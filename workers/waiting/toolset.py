@@ -10,9 +10,10 @@ from workers.tools import registry
 DELEGATE = "delegate_task"
 ASK = "ask_person"
 MEMORY = "memory"
-BLOCKED = frozenset({DELEGATE, ASK, MEMORY})
+RECALL = "session_search"
+BLOCKED = frozenset({DELEGATE, ASK, MEMORY, RECALL})
 """What a child never has: it delegates only as an orchestrator below the depth that the settings allow, it asks
-nobody, and it changes nothing that others will know later."""
+nobody, it changes nothing that others will know later, and of other conversations it knows what it was told."""
 
 
 def of_session(kind: SessionKind, listed: Sequence[str] | None, spawn_depth: int) -> tuple[str, ...]:

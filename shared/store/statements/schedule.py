@@ -87,7 +87,8 @@ IDLE_INBOX = named(
     "idle_inbox",
     """
 select i.session, (array_agg(i.author order by i.id))[1] as author from inbox i
-where i.folded_into is null and i.kind <> 'input' and i.created_at < clock_now() - interval '2 seconds'
+where i.folded_into is null and i.kind <> 'input' and i.kind not in ('rewind', 'restore', 'compact')
+  and i.created_at < clock_now() - interval '2 seconds'
   and not exists (
     select 1 from turns t where t.session = i.session and t.status in ('queued', 'running', 'parked')
   )
@@ -101,7 +102,8 @@ STILL_IDLE = named(
 select 1 as idle where not exists (
     select 1 from turns t where t.session = %(session)s and t.status in ('queued', 'running', 'parked'))
   and exists (
-    select 1 from inbox i where i.session = %(session)s and i.folded_into is null and i.kind <> 'input')
+    select 1 from inbox i where i.session = %(session)s and i.folded_into is null and i.kind <> 'input'
+      and i.kind not in ('rewind', 'restore', 'compact'))
 """,
     "turns_of_session",
     "inbox_waiting|inbox_unread",
@@ -268,7 +270,7 @@ where id = %(id)s and status = 'due' returning status, attempts
 UNINDEXED = named(
     "unindexed",
     """
-select m.id, m.session, left(m.content, %(chars)s) as content from messages m
+select m.id, m.session, m.author, m.role, left(m.content, %(chars)s) as content from messages m
 where m.id >= (select indexed_below from message_search_mark)
   and not exists (select 1 from message_search x where x.message = m.id)
 order by m.id limit %(limit)s
@@ -276,11 +278,25 @@ order by m.id limit %(limit)s
     "messages_pkey",
     "message_search_pkey",
 )
+# What another cut made (shared/words.py), such as that of a scheduler of the release before, beside ours in an upgrade.
+INDEXED_OLD = named(
+    "indexed_old",
+    """
+select m.id, m.session, m.author, m.role, left(m.content, %(chars)s) as content
+from message_search x join messages m on m.id = x.message
+where x.made_by = 0 and x.made_by < %(version)s
+order by x.message desc limit %(limit)s
+""",
+    "message_search_old",
+    "messages_pkey",
+)
 INDEX_MESSAGE = named(
     "index_message",
     """
-insert into message_search (message, session, words) values (%(id)s, %(session)s, to_tsvector('simple', %(text)s))
-on conflict (message) do nothing
+insert into message_search (message, session, words, body, made_by)
+values (%(id)s, %(session)s, %(words)s::tsvector, %(body)s, %(version)s)
+on conflict (message) do update set words = excluded.words, body = excluded.body, made_by = excluded.made_by
+where message_search.made_by < excluded.made_by
 """,
 )
 # The newest id handed out, and two ends of the transactions that may still hold an older one uncommitted.

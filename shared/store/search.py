@@ -1,0 +1,215 @@
+"""What was ever said and may be seen: found by words, shown in its surroundings. For the worker's tool and for the API.
+
+Bounded: each search has one budget of time, over all its statements, in a transaction of its own that only reads. What
+the budget cut is said, and never taken for "there is nothing".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import DictRow
+
+from shared import words
+from shared.request import handles
+from shared.store.pool import Connection
+from shared.store.statements import Statement, every, one, recall
+from shared.values import SessionKind
+from shared.words import Asked
+
+BUDGET_S = 3.0
+MOST_HITS = 100
+SNIPPET = 400
+AROUND = 240
+_LOOKED_AT = 20  # occurrences of one mark that are considered for the snippet
+_SETTINGS = """
+select set_config('transaction_read_only', 'on', true), set_config('statement_timeout', %(ms)s, true),
+  set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
+  set_config('plan_cache_mode', 'force_custom_plan', true)
+"""
+NEVER = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """For whom: all `readers` must be allowed to see what is found; none stands for the whole team. `own` is the asking
+    session, whose messages from `since` on are the question itself. `child`: the asking session, where it is one."""
+
+    readers: tuple[UUID, ...]
+    own: UUID | None = None
+    since: int = NEVER
+    child: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message beside a hit: its beginning. `text` is None where it is not indexed yet."""
+
+    message: int
+    author: str
+    role: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """`snippet` is cut from the message; `handle` names the whole block that it stands in. `more` counts the session's
+    other messages that were found."""
+
+    session: UUID
+    title: str
+    kind: str
+    message: int
+    turn: UUID
+    author: str
+    role: str
+    covered: bool
+    created_at: datetime
+    snippet: str
+    handle: str
+    more: int
+    before: Said | None
+    after: Said | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One page. `following`: more stand behind it. `cut`: the time was over before everything was looked at."""
+
+    hits: tuple[Hit, ...]
+    following: bool
+    cut: bool
+
+
+def scope_of(connection: Connection, session: UUID, turn: UUID) -> Scope | None:
+    """Whose eyes an asking session answers to; None where there is no such session."""
+    row = one(connection, recall.READERS, {"session": session, "turn": turn})
+    if row is None:
+        return None
+    readers = () if row["team"] else tuple(dict.fromkeys(row["readers"]))
+    child = session if row["kind"] == SessionKind.CHILD else None
+    return Scope(readers, session, NEVER if row["since"] is None else row["since"], child)
+
+
+def search(
+    connection: Connection,
+    asked: Asked,
+    scope: Scope,
+    *,
+    limit: int,
+    offset: int = 0,
+    within: UUID | None = None,
+    budget_s: float = BUDGET_S,
+) -> Found:
+    """The best hit of each session, best first: those that hold all words, then those that hold them inside longer
+    words, then those that hold any. `within` one session: its messages, each a hit."""
+    until = time.monotonic() + budget_s
+    wanted = min(offset + limit + 1, MOST_HITS)
+    values: dict[str, Any] = {
+        "readers": list(scope.readers), "own": scope.own, "since": scope.since, "within": within, "rank": asked.some,
+    }  # fmt: skip
+    ranked: dict[object, DictRow] = {}
+    cut = False
+    for statement, more in _stages(asked):
+        rows = _in_time(connection, statement, values | more, until)
+        cut = cut or rows is None
+        for row in rows or ():
+            ranked.setdefault(row["message"] if within else row["session"], row)
+        if len(ranked) >= wanted:
+            break
+    chosen = list(ranked.values())[offset : offset + limit]
+    shown = _shown(connection, asked, scope, chosen, until)
+    following = offset + limit < min(len(ranked), MOST_HITS)
+    return Found(shown or (), following, cut or shown is None)
+
+
+def _stages(asked: Asked) -> list[tuple[Statement, dict[str, Any]]]:
+    stages: list[tuple[Statement, dict[str, Any]]] = [(recall.FIND_WORDS, {"query": asked.whole, "rank": asked.whole})]
+    if asked.parts:
+        first, *others = asked.parts
+        stages.append((recall.FIND_PARTS, {"part": first, "parts": others, "beside": asked.beside}))
+    elif asked.beside != asked.whole:
+        stages.append((recall.FIND_WORDS, {"query": asked.beside}))
+    if asked.some != asked.whole:
+        stages.append((recall.FIND_WORDS, {"query": asked.some}))
+    return stages
+
+
+def _shown(
+    connection: Connection, asked: Asked, scope: Scope, chosen: Sequence[DictRow], until: float
+) -> tuple[Hit, ...] | None:
+    if not chosen:
+        return ()
+    more = {row["message"]: row["hits"] - 1 for row in chosen}
+    values = {"messages": list(more), "around": AROUND, "readers": list(scope.readers)}
+    rows = _in_time(connection, recall.SHOW_HITS, values, max(until, time.monotonic() + 1.0))
+    return None if rows is None else tuple(_hit(row, asked, more[row["id"]]) for row in rows)
+
+
+def _in_time(
+    connection: Connection, statement: Statement, values: Mapping[str, Any], until: float
+) -> list[DictRow] | None:
+    """All rows; None where there was no time for them."""
+    left = until - time.monotonic()
+    if left <= 0:
+        return None
+    try:
+        with connection.transaction():
+            connection.execute(_SETTINGS, {"ms": str(max(1, int(left * 1000)))})
+            return every(connection, statement, values)
+    except psycopg.errors.QueryCanceled:
+        return None
+
+
+def _hit(row: DictRow, asked: Asked, more: int) -> Hit:
+    start, end = place(row["body"], asked.marks)
+    block = row["body"].count(words.RECORD, 0, start)
+    return Hit(
+        session=row["session"], title=row["title"], kind=row["kind"], message=row["id"], turn=row["turn"],
+        author=row["name"] or row["author"], role=row["role"], covered=row["covered"], created_at=row["created_at"],
+        snippet=_flat(row["body"][start:end]), handle=handles.result(row["id"], block), more=more,
+        before=_said(row, "before"), after=_said(row, "after"),
+    )  # fmt: skip
+
+
+def _said(row: DictRow, side: str) -> Said | None:
+    if row[f"{side}_id"] is None:
+        return None
+    body = row[f"{side}_body"]
+    author = row[f"{side}_name"] or row[f"{side}_author"]
+    return Said(row[f"{side}_id"], author, row[f"{side}_role"], None if body is None else _flat(body))
+
+
+def place(body: str, marks: Sequence[str]) -> tuple[int, int]:
+    """Where the snippet lies: the stretch that holds the most of what was asked for, within one block."""
+    folded = body.lower()
+    if len(folded) != len(body):  # a letter that grows in lower case would shift every place behind it
+        folded = body
+    best, at = 0, 0
+    places: list[tuple[int, int]] = []
+    for weight, mark in enumerate(reversed(marks), start=1):
+        start = -1
+        for _ in range(_LOOKED_AT):
+            start = folded.find(mark.lower(), start + 1)
+            if start < 0:
+                break
+            places.append((start, weight))
+    places.sort()
+    for index, (start, _) in enumerate(places[: _LOOKED_AT * _LOOKED_AT]):
+        held = {weight for found, weight in places[index : index + _LOOKED_AT] if found < start + SNIPPET // 2}
+        if sum(held) > best:
+            best, at = sum(held), start
+    first = body.rfind(words.RECORD, 0, at) + 1
+    last = body.find(words.RECORD, at)
+    start = max(first, at - SNIPPET // 4)
+    return start, min(start + SNIPPET, len(body) if last < 0 else last)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.replace(words.RECORD, " ").split())
