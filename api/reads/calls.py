@@ -23,7 +23,7 @@ from calls where turn = %(turn)s and seq > %(after)s order by seq limit %(limit)
 OF_STEP = """
 select id, digest from calls
 where turn = %(turn)s and (%(step)s::int is null or step = %(step)s) and (%(call)s::uuid is null or id = %(call)s)
-  and purpose in ('main', 'final')
+  and (purpose in ('main', 'final') or id = %(call)s)
 order by step desc, status = 'settled' desc, seq desc limit 1
 """
 

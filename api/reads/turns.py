@@ -22,6 +22,8 @@ select t.id, t.seq, t.session, t.status, t.class, p.name as requested_by, t.park
   t.cancel_requested_at, t.created_at, t.queued_at, t.started_at, t.finished_at, t.deadline_at, t.fence,
   c.input, c.output, c.cache_read, c.cache_write,
   (select count(*) from tool_runs r where r.turn = t.id and r.status = 'unknown') as unknown_effects,
+  exists (select 1 from standing_rewinds w where w.session = t.session
+    and (select min(m.id) from messages m where m.turn = t.id) between w.first and w.last) as rewound,
   t.status = 'queued' and exists (
     select 1 from turns e where e.session = t.session
       and (e.status in ('running', 'parked') or (e.status = 'queued' and e.seq < t.seq))) as behind,
@@ -88,6 +90,7 @@ def shown(row: DictRow) -> Turn:
         children_cost_usd=bill(row["children_usd"], row["children_unknown"]),
         parent_id=row["parent"],
         unknown_effects=row["unknown_effects"],
+        rewound=row["rewound"],
         cap_usd=dollars(row["cap_usd"]),
         tokens=Tokens(
             input=row["input"], output=row["output"], cache_read=row["cache_read"], cache_write=row["cache_write"]

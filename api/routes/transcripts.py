@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from enum import StrEnum
+from itertools import groupby
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -15,8 +16,9 @@ from api.injected import Reading, Serving, identifier
 from api.openapi import gives
 from api.reads import calls, messages, sessions, turns
 from api.wire.shown import CallPage, Page, Problem
-from shared.request import blocks, canonical
-from shared.request.assembled import Request
+from shared.request import blocks, canonical, edits
+from shared.request.assembled import Piece, Request
+from shared.request.edits import Past, Summary
 from shared.request.estimate import estimate
 from shared.store import transcript
 from shared.store.pool import Connection
@@ -50,12 +52,13 @@ def list_messages(
             following = pages.encode(kept[-1]["id"]) if more else None
             return answers.spliced([messages.shown(row) for row in kept], next=following)
         if found["prefix"] is None:
-            return answers.spliced([], next=None, system=[], tools=[], estimate=0)
+            return answers.spliced([], next=None, system=[], tools=[], rewound=[], estimate=0)
         with connection.transaction():  # prefix, messages and edits as of one moment
             connection.execute("set transaction isolation level repeatable read, read only")
             prefix = sessions.must_see(connection, id_, caller.principal.id)["prefix"]
             request = transcript.project(connection, id_, prefix)
-        return _projection(request, after, limit)
+            past = edits.apply(transcript.load_edits(connection, id_))
+        return _projection(request, past, after, limit)
 
     return serving.database.read(read)
 
@@ -65,19 +68,36 @@ def _is_more(connection: Connection, session: object, after: int) -> bool:
     return found.fetchone() is not None
 
 
-def _projection(request: Request, after: int, limit: int) -> Response:
-    """A page of the wire's messages; system and tools stand on the first one."""
-    found = request.messages[after : after + limit]
-    items = [
-        f'{{"role":{canonical.dump(one.role)},"last_id":"{one.last_id}","content":{blocks.join(one.blocks)}}}'
-        for one in found
-    ]
-    more = after + limit < len(request.messages)
+def _projection(request: Request, past: Past, after: int, limit: int) -> Response:
+    """A page of the wire's messages; system, tools and what was taken back stand on the first one. `parts` are the rows
+    and summaries that a message is made of, with the blocks that are stubs by their place in what was stored."""
+    groups = [list(group) for _, group in groupby(request.pieces, key=lambda piece: piece.role)]
+    summaries = {one.id: one for one in past.summaries}
+    stubs: dict[int, list[int]] = {}
+    for message, block in sorted(past.stubs):
+        stubs.setdefault(message, []).append(block)
+    items: list[str] = []
+    for pieces in groups[after : after + limit]:
+        parts = [_part(piece, summaries.get(piece.id), stubs.get(piece.id, [])) for piece in pieces]
+        content = blocks.join([block for piece in pieces for block in piece.blocks])
+        head = {"role": pieces[0].role, "last_id": str(pieces[-1].id), "parts": parts}
+        items.append(f'{canonical.dump(head)[:-1]},"content":{content}}}')
+    more = after + limit < len(groups)
     head: dict[str, Any] = {"next": pages.encode(after + limit) if more else None, "estimate": estimate(request)}
     if after == 0:
         tools = canonical.load_strict(request.tools_text or "[]")
-        head |= {"system": [blocks.parse(one) for one in request.system], "tools": tools}
+        rewound = [{"first": str(first), "last": str(last)} for first, last in past.rewound]
+        head |= {"system": [blocks.parse(one) for one in request.system], "tools": tools, "rewound": rewound}
     return answers.spliced(items, **head)
+
+
+def _part(piece: Piece, summary: Summary | None, stubs: list[int]) -> dict[str, Any]:
+    if summary is None:
+        return {"kind": "message", "id": str(piece.id), "blocks": len(piece.blocks), "stubs": stubs}
+    return {
+        "kind": "summary", "id": str(piece.id), "blocks": len(piece.blocks), "first": str(summary.first),
+        "last": str(summary.last),
+    }  # fmt: skip
 
 
 @router.get("/v1/turns/{turn}/calls", responses=gives(CallPage))

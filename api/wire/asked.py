@@ -52,6 +52,16 @@ class StopAsked(Asked):
     note: Note = Field(default="", description="Why; whoever calls a stopped tool reads it")
 
 
+class RewindAsked(Asked):
+    to_turn: UUID = Field(description="Everything from this turn's first message on is taken back, this turn included")
+
+
+class RestoreAsked(Asked):
+    rewind: str | None = Field(
+        default=None, pattern=r"^[0-9]{1,18}$", description="`edit` of the rewind to undo; the newest where not given"
+    )
+
+
 class Nothing(Asked):
     """A POST that needs no body."""
 

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from api.wire.cache import Breaker, Cache, Calibration, Meters
+
 
 class Shown(BaseModel):
     """Base of what is shown."""
@@ -92,6 +94,8 @@ class Turn(Shown):
     parent_id: UUID | None
     unknown_effects: int = 0
     """Tool runs of which nobody knows whether they happened: their worker was lost while they ran."""
+    rewound: bool = False
+    """It was taken back: the model does not see it."""
     cap_usd: float | None
     tokens: Tokens
     attempts: int
@@ -114,19 +118,6 @@ class TurnHolder(Shown):
     turn: Turn
 
 
-class Breaker(Shown):
-    ineffective_strikes: int
-    fallback_streak: int
-    blocked_at: datetime | None
-
-
-class Cache(Shown):
-    warm_until: datetime | None
-    ttl: str
-    prefix: str | None
-    blocks: int | None
-
-
 class Session(Shown):
     id: UUID
     title: str
@@ -146,6 +137,8 @@ class Session(Shown):
     reserved_usd: float
     cap_usd: float | None
     cache: Cache
+    meters: Meters
+    calibration: Calibration
     breaker: Breaker
     created_at: datetime
 

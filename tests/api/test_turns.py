@@ -23,8 +23,18 @@ def test_a_session_has_its_columns_and_the_defaults_of_the_settings(api: Api, an
         "provider": "anthropic", "model": api.settings.model, "status": "idle", "turn_id": None, "queued": 0,
         "cost_usd": 0.0, "reserved_usd": 0.0, "cap_usd": 1.5,
     }.items() <= session.items()  # fmt: skip
-    assert session["cache"] == {"warm_until": None, "ttl": "5m", "prefix": None, "blocks": None}
-    assert session["breaker"] == {"ineffective_strikes": 0, "fallback_streak": 0, "blocked_at": None}
+    assert session["cache"] == {
+        "warm_until": None, "ttl": "5m", "prefix": None, "blocks": None, "called_at": None, "keep_warm": False,
+        "warm_pings": 0,
+    }  # fmt: skip
+    assert session["breaker"] == {
+        "ineffective_strikes": 0, "fallback_streak": 0, "blocked_at": None, "verdict_due": False,
+    }  # fmt: skip
+    assert session["meters"] == {
+        "meter": 0, "compact_meter": 0, "junk_tokens": 0, "wrote_tokens": 4000, "hold_5m": 0.1, "hold_1h": 0,
+        "regrow_to": 0,
+    }  # fmt: skip
+    assert set(session["calibration"].values()) == {None}
     (row,) = api.rows("select workspace from sessions where id = %s", session["id"])
     assert row["workspace"] == str(api.settings.home / "workspaces" / session["id"])
 
