@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from deploy.rehearsal.loose import Json, is_array, is_object
-from deploy.rehearsal.policies import steps, tree
+from deploy.rehearsal.policies import recall, steps, tree
 from deploy.rehearsal.policies.view import texts_of
 from deploy.rehearsal.reply import Reply, WrongScript, reply_from
 
 TOKEN: Final = re.compile(r"script:([\w.-]+)")
 SESSIONS_COUNTED: Final = 20_000
+
+
+Policy = steps.Steps | tree.Tree | recall.Recall
 
 
 @dataclass(slots=True)
@@ -26,7 +29,7 @@ class Script:
     contains: str | None
     replies: tuple[Reply, ...]
     repeat: bool
-    policy: steps.Steps | tree.Tree | None
+    policy: Policy | None
     positions: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
 
     @property
@@ -40,6 +43,8 @@ class Script:
                 return steps.reply(policy, request), f"{self.label} steps"
             case tree.Tree() as policy:
                 return tree.reply(policy, request), f"{self.label} tree"
+            case recall.Recall():
+                return recall.reply(request), f"{self.label} recall"
             case None:
                 pass
         key = session or ""
@@ -140,10 +145,16 @@ class ScriptBook:
         yield from (script for script in free if script.contains is None)
 
 
-def _policy(given: Json) -> steps.Steps | tree.Tree | None:
-    if not given.get("policy"):
-        return None
-    return tree.read(given) if given["policy"] == "tree" else steps.read(given)
+def _policy(given: Json) -> Policy | None:
+    match given.get("policy"):
+        case None | "":
+            return None
+        case "tree":
+            return tree.read(given)
+        case "recall":
+            return recall.Recall()
+        case _:
+            return steps.read(given)
 
 
 def _names(request: Json) -> Iterator[str]:

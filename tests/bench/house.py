@@ -40,8 +40,10 @@ class House:
     rig: Rig
 
     @contextlib.contextmanager
-    def workers(self, count: int, slots: int, **settings: object) -> Generator[list[Worker]]:
-        """`count` worker processes of so many slots, ready."""
+    def workers(
+        self, count: int, slots: int, *, program: Sequence[str] = ("deploy.main", "worker"), **settings: object
+    ) -> Generator[list[Worker]]:
+        """`count` worker processes of so many slots, ready; `program`: the module, and its arguments."""
         facts = self.rig.facts
         ours = {
             "HOME": self.rig.home, "DATABASE_URL": facts["database_url"],
@@ -56,7 +58,7 @@ class House:
             for number in range(count):
                 with (self.rig.home / "logs" / f"bench-worker-{number}.log").open("ab") as log:
                     process = subprocess.Popen(
-                        [sys.executable, "-m", "deploy.main", "worker"],
+                        [sys.executable, "-m", *program],
                         stdout=subprocess.PIPE, stderr=log, text=True, env=env, cwd=self.rig.home,
                     )  # fmt: skip
                 started.append(Worker(process))

@@ -21,7 +21,7 @@ class Steps:
 
 def read(given: Json) -> Steps:
     if given["policy"] != "steps":
-        raise WrongScript("script.policy: known are `steps` and `tree`")
+        raise WrongScript("script.policy: known are `steps`, `tree` and `recall`")
     if not isinstance(given.get("steps"), int) or not isinstance(given.get("tool"), str):
         raise WrongScript("script: the policy `steps` needs `steps` (a number) and `tool` (a name)")
     return Steps(
