@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from shared.errors import NightshiftError, Refused, StoreUnavailable
+from shared.memory import MemoryChanged
 from shared.request import canonical
 from shared.store.cancel import TurnOver
 
@@ -65,8 +66,15 @@ def body(
 
 
 def more(error: NightshiftError) -> Mapping[str, object] | None:
-    """What an error tells beside its sentence: who comes too late to stop a turn gets what it ended with."""
-    return {"turn_status": error.ended, "answer": error.answer} if isinstance(error, TurnOver) else None
+    """What an error tells beside its sentence: who comes too late to stop a turn gets what it ended with; who rewrites
+    a memory that has changed, what is there now."""
+    match error:
+        case TurnOver():
+            return {"turn_status": error.ended, "answer": error.answer}
+        case MemoryChanged():
+            return {"revision": error.head.revision, "entries": list(error.head.entries)}
+        case _:
+            return None
 
 
 def problem(

@@ -12,8 +12,9 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from shared.enclosed import enclosed
 from shared.text import clean_text
-from workers.prompt.data import LeftOut, enclosed, without_suspects
+from workers.prompt.data import LeftOut, without_suspects
 from workers.tools import plain
 
 NAMES = ("NIGHTSHIFT.md", "AGENTS.md", "CLAUDE.md", ".cursorrules")

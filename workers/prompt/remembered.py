@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from shared.enclosed import enclosed
 from shared.memory import Head, Kind
-from workers.prompt.data import LeftOut, enclosed, without_suspects
+from workers.prompt.data import LeftOut, without_suspects
 
 _WHOSE: Mapping[Kind, str] = {
     Kind.TEAM: "What the team has kept from earlier conversations (memory team, revision {revision}).",

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from shared.enclosed import enclosed
 from shared.text import clean_text
-from workers.prompt.data import LeftOut, enclosed, without_suspects
+from workers.prompt.data import LeftOut, without_suspects
 
 FILE = "SKILL.md"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
