@@ -23,6 +23,7 @@ from api.routes import (
     health,
     jobs,
     ledger,
+    memory,
     people,
     sessions,
     stops,
@@ -38,7 +39,7 @@ from shared.settings import Settings
 VERSION = "1"
 ROUTERS = (
     sessions.router, turns.router, events.router, transcripts.router, children.router, approvals.router, jobs.router,
-    ledger.router, people.router, stops.router, health.router,
+    ledger.router, memory.router, people.router, stops.router, health.router,
 )  # fmt: skip
 
 
