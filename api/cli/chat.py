@@ -14,15 +14,17 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from api.cli import asked as of_transcript
 from api.cli import lines, screen, turns, waiting
 from api.cli.client import Client
 from api.cli.deciding import Deciding
 from api.cli.exits import Exit, Stop
-from api.cli.lines import Ended, Interrupted, Line, NoMoreLines, Progress, Queue, Remark
+from api.cli.lines import Ended, Interrupted, Line, NoMoreLines, Progress, Queue, Remark, Settled
 from api.cli.live import Live
 
 HELP = (
-    "/cancel the turn · /approve · /deny WHY · /new session · /quit · '//' sends a slash"
+    "/cancel the turn · /approve · /deny WHY · /rewind N turns · /restore them · /compact · /new session · /quit"
+    " · '//' sends a slash"
     " · a line ending in \\ goes on in the next"
 )
 
@@ -39,6 +41,7 @@ class _Chat:
     turn: str | None = None
     accepted_at: float = 0.0
     cancelling: bool = False
+    asking: int = 0  # what was asked of the transcript and is not done yet
     leaving: bool = False  # when the turn and the waiting lines are through
     gone: bool = False
     outcome: Exit = Exit.DONE
@@ -80,6 +83,10 @@ def _handle(talk: _Chat) -> None:
                 _show(talk, seen)
         case Remark(text):
             talk.live.note(text)
+        case Settled(told):
+            talk.asking -= 1
+            for text in told:
+                talk.live.note(text)
         case Ended(turn, failure):
             if turn == talk.turn:
                 _ended(talk, failure)
@@ -87,7 +94,7 @@ def _handle(talk: _Chat) -> None:
             assert_never(happening)
     while talk.turn is None and talk.waiting and not talk.gone:
         _take(talk, talk.waiting.popleft())
-    if talk.leaving and talk.turn is None:
+    if talk.leaving and talk.turn is None and not talk.asking:
         talk.gone = True
     elif talk.leaving and talk.deciding.for_person:  # nobody is left who could answer it here
         talk.gone, talk.outcome = True, Exit.PERSON
@@ -129,6 +136,10 @@ def _take(talk: _Chat, line: Line) -> None:
                 screen.note("a new session begins with your next line")
             case "/help":
                 screen.note(HELP)
+            case "/compact" | "/restore":
+                _ask(talk, text[1:], {})
+            case _ if text.split()[0] == "/rewind":
+                _rewind(talk, text.removeprefix("/rewind").strip())
             case _ if text.startswith("/") and not text.startswith("//"):
                 screen.note(f"{text.split()[0]} is not a command · {HELP}")
             case _:
@@ -137,6 +148,38 @@ def _take(talk: _Chat, line: Line) -> None:
     except Stop as stop:
         _failed(talk, stop)
     _prompt(talk)
+
+
+def _rewind(talk: _Chat, wanted: str) -> None:
+    if talk.session is None:
+        screen.note("nothing has been said yet")
+        return
+    turn, lines_ = of_transcript.of_numbers(talk.client, talk.session, wanted)
+    for line in lines_:
+        screen.note(line)
+    if turn is not None:
+        _ask(talk, "rewind", {"to_turn": turn})
+
+
+def _ask(talk: _Chat, what: str, body: dict[str, object]) -> None:
+    """Ask, and tell what came of it when it is done: a line typed meanwhile becomes a turn behind it."""
+    if talk.session is None:
+        screen.note("nothing has been said yet")
+        return
+    client, inbox, session = talk.client, talk.inbox, talk.session
+    taken = of_transcript.ask(client, session, what, body)
+    talk.asking += 1
+
+    def follow() -> None:
+        try:
+            request = of_transcript.wait(client, session, taken)
+            if request["status"] not in ("done", "skipped"):
+                raise of_transcript.failed(request)
+            inbox.put(Settled(tuple(of_transcript.told(session, taken, request))))
+        except Stop as stop:
+            inbox.put(Settled((screen.failure(stop.code, stop.message),)))
+
+    threading.Thread(target=follow, daemon=True, name=what).start()
 
 
 def _say(talk: _Chat, text: str) -> None:

@@ -50,6 +50,13 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """What was asked of the transcript is done, or will not be."""
+
+    told: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The turn's events are over; `failure` says why where they broke off for good."""
 
@@ -57,7 +64,7 @@ class Ended:
     failure: Stop | None
 
 
-Happening = Line | NoMoreLines | Interrupted | Progress | Remark | Ended
+Happening = Line | NoMoreLines | Interrupted | Progress | Remark | Settled | Ended
 Queue = queue.SimpleQueue[Happening]  # its `put` is safe inside a signal handler
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from api.cli import live, pages, safe, screen
+from api.cli import context, live, pages, safe, screen
 from api.cli.client import Client
 from api.cli.exits import Exit
 
@@ -34,6 +34,14 @@ def sessions(client: Client, asked: argparse.Namespace) -> Exit:
 
 
 def show(client: Client, asked: argparse.Namespace) -> Exit:
+    if asked.context:
+        found = context.read(client, asked.session)
+        if asked.json:
+            screen.as_json(found)
+        else:
+            for line in context.told(found):
+                screen.say(line)
+        return Exit.DONE
     session: dict[str, Any] = client.get(f"/v1/sessions/{asked.session}")
     messages = list(pages.rows(client, f"/v1/sessions/{asked.session}/messages", view="transcript"))
     children = list(pages.rows(client, f"/v1/sessions/{asked.session}/children"))

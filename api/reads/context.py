@@ -143,7 +143,7 @@ def _shown(
     if calibrated:
         tokens = estimate.projected(row["baseline_billed"], row["baseline_estimate"], counts)
     share = tokens / counts if counts else 1.0
-    line = models.room(model, settings.max_output_tokens, calibrated=calibrated)
+    line = models.room(model, settings.max_output_tokens, calibrated=calibrated, share=settings.context_threshold)
     parts = [] if prefix is None else floor_of(prefix, model)
     floor = round(sum(part.tokens for part in parts) * share)
     by_id = {one["id"]: one for one in told}
