@@ -61,9 +61,9 @@ UNCALIBRATED, CALIBRATED = 0.75, 0.9
 """Of the usable input (economics.md "The trigger"): before the estimate was anchored on a bill, and from then on."""
 
 
-def room(model: str, max_output_tokens: int, *, calibrated: bool) -> int:
+def room(model: str, max_output_tokens: int, *, calibrated: bool, share: float | None = None) -> int:
     """The prompt, in tokens, at which the past of a conversation has to be made smaller: a share of the window without
-    what one answer may take."""
+    what one answer may take. `share` is what a person set (NIGHTSHIFT_CONTEXT_THRESHOLD), None for the two above."""
     known = limits(model)
     usable = known.window - min(max_output_tokens, known.max_output)
-    return int(usable * (CALIBRATED if calibrated else UNCALIBRATED))
+    return int(usable * (share or (CALIBRATED if calibrated else UNCALIBRATED)))

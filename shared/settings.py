@@ -81,6 +81,22 @@ class Settings(BaseModel):
     skills: Path | None = None
     """Folder of skills, each a folder with a SKILL.md; `skills` of the home where it is not set."""
 
+    stub_at_birth: bool = True
+    """What may be done about a conversation that grows; each is decided by arithmetic (economics.md) and may be turned
+    off: a result that stands whole already as a line; stubs where the cache is cold, or where carrying them has cost as
+    much as the edit; a summary where that has, at the threshold, or when the provider says that the prompt is too long.
+    """
+    prune_cold: bool = True
+    prune_warm: bool = True
+    compact_by_meter: bool = True
+    compact_at_threshold: bool = True
+    compact_on_overflow: bool = True
+    context_threshold: float | None = Field(default=None, gt=0, le=1)
+    """Of the window without the answer. Unset is 0.75 until the provider has told a size, 0.9 from then on."""
+    tail_messages: int = Field(default=20, ge=1)
+    """What stays as it is at the end: so many messages, or so many tokens of them, whichever keeps less."""
+    tail_tokens: int = Field(default=40_000, ge=1)
+
     lease_s: float = Field(default=15.0, gt=0)
     heartbeat_s: float = Field(default=5.0, gt=0)
     drain_s: float = Field(default=60.0, gt=0)

@@ -80,7 +80,7 @@ def with_warning(gathered: Gathered, line: str) -> Gathered:
     for index in range(len(gathered.messages) - 1, -1, -1):
         message = gathered.messages[index]
         if message.author == "tool":
-            (block,) = blocks.split(message.content)
+            (block,) = blocks.split(message.sent or message.content)
             sent = blocks.join([blocks.append_text(block, line)])
             changed = (*gathered.messages[:index], replace(message, sent=sent), *gathered.messages[index + 1 :])
             return replace(gathered, messages=changed)

@@ -20,6 +20,7 @@ from shared.request.projection import MessageRow
 from shared.store.waits import Woken
 from shared.values import Purpose, SessionKind, TurnClass
 from workers.providers.sockets import Cancel
+from workers.reduction.sizes import Tally
 from workers.reduction.state import Context
 
 STEERED = "steered"
@@ -114,6 +115,16 @@ class Held:
     unread: list[MessageRow] = field(default_factory=list[MessageRow])
     """Committed rows that `request` does not hold yet, as the statements that wrote them gave them back."""
     calls_made: int = 0
+    """Since `request` was read."""
+    tally: Tally | None = None
+    """Of `request`: what could be left out of it."""
+    carried: bool = False
+    """What the call that is due carries is in the context's meters."""
+    no_compaction_before: datetime | None = None
+    """The breaker said so."""
+    told_floor: bool = False
+    overflows: int = 0
+    """Of the step in progress: calls that the provider found too long."""
     region_end: int | None = None
     """Of the edit that the next call is the first after."""
     last_tool: str | None = None

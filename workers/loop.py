@@ -146,10 +146,15 @@ def _step(
 ) -> TurnOutcome | _Stepped | _Again | Arrived | None:
     """Reserve, call, record, run the tools."""
     planned = _plan(ports, held, gathered, silent=silent)
-    if isinstance(planned, Arrived):
+    if planned is None or isinstance(planned, Arrived):
         return planned
     if isinstance(planned, Refusal):
         reserving.commit_rows(ports, held, gathered)
+        if planned.code == failures.CONTEXT_OVERFLOW:
+            why = consider.overflowed(ports, held)
+            if why is None:
+                return None
+            planned = replace(planned, message=why)
         return _end(ports, held, Ending(TurnStatus.FAILED, error_code=planned.code, error_text=planned.message))
     emit(ports, held, EventKind.STEP_STARTED, purpose=planned.purpose)
     ports.pauses.at(Point.RESERVED)
@@ -164,16 +169,19 @@ def _step(
             return _steered(ports, held, planned, partial)
 
 
-def _plan(ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: bool) -> Planned | Refusal | Arrived:
-    """The next call: one that failed is made again as what it was; no words or no budget left asks for the last one."""
+def _plan(
+    ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: bool
+) -> Planned | Refusal | Arrived | None:
+    """The next call: one that failed is made again as what it was; no words or no budget left asks for the last one.
+    None where the past was rewritten and the boundary is to be looked at again."""
     again = held.failed_purpose is not None
     if again:
         final = held.failed_purpose is Purpose.FINAL
     else:
         final = (silent and gathered.empty) or held.steps_used >= held.claim.max_steps
     if not final:
-        consider.consider(ports, held, gathered)
-        return reserving.reserve(ports, held, gathered, again=again)
+        considered = consider.consider(ports, held, gathered)
+        return None if considered is None else reserving.reserve(ports, held, considered, again=again)
     reserving.commit_rows(ports, held, gathered)
     cause = last_words.Cause.STEPS if held.steps_used >= held.claim.max_steps else last_words.Cause.NO_TEXT
     tail = last_words.tail(cause)
@@ -228,11 +236,12 @@ def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Faile
         unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.message,
         request_id=error.request_id,
     )  # fmt: skip
+    if recovery.overflow:
+        return _too_long(ports, held, planned, outcome)
     drop = recovery.code == failures.REASONING_REFUSED and not held.reasoning_dropped
     move = failures.RetryHere(0) if drop else failures.next_move(recovery, held.failed_tries, random.Random())
     if isinstance(move, failures.GiveUp):
-        code = "context_overflow" if recovery.overflow else recovery.code
-        ending = Ending(TurnStatus.FAILED, error_code=code, error_text=recovery.message)
+        ending = Ending(TurnStatus.FAILED, error_code=recovery.code, error_text=recovery.message)
         return Ended(ending) if recording.record(ports, held, planned, outcome, ending).ended else None
     recorded = recording.record(ports, held, planned, outcome)
     if recorded.cancel_requested:
@@ -246,6 +255,23 @@ def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Faile
         held.reasoning_dropped = True
         prefixing.begin_epoch(ports, held, "signed reasoning was refused")
     held.wait(move.wait_s)
+    return _Again()
+
+
+def _too_long(ports: Ports, held: Held, planned: Planned, outcome: Outcome) -> TurnOutcome | _Again:
+    """The provider's own word that the prompt does not fit counts for more than any projection: it is made shorter and
+    sent again. The step that it cost is given back, and counted when it is made."""
+    counted = planned.purpose is Purpose.MAIN
+    refund = Refund.REDUCTION if counted else None
+    if recording.record(ports, held, planned, replace(outcome, refund=refund)).cancel_requested:
+        held.interrupt(Interrupt.CANCEL)
+    if counted:
+        held.failed_purpose = None
+    why = consider.overflowed(ports, held)
+    if why is not None:
+        code = failures.CONTEXT_OVERFLOW
+        return _end(ports, held, Ending(TurnStatus.FAILED, error_code=code, error_text=why))
+    emit(ports, held, EventKind.STEP_RESTARTED, reason=failures.CONTEXT_OVERFLOW, wait_s=0.0)
     return _Again()
 
 

@@ -25,12 +25,13 @@ from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import CallStatus, Purpose, Refund, Repeat, RunStatus, TurnStatus
 from workers import fence, gathering, reserving
+from workers.compaction import breaker
 from workers.held import Held
 from workers.outgoing import returned
 from workers.pause import Point
 from workers.ports import Ports
 from workers.providers.replies import ToolCall, Usage
-from workers.reduction import state
+from workers.reduction import look, meters, state
 from workers.reduction.state import Context
 from workers.reserving import Planned
 from workers.tools import registry
@@ -109,8 +110,8 @@ def runs_of(calls: Sequence[ToolCall], step: int, held_back: Collection[str] = (
 
 def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending: Ending | None = None) -> Recorded:
     """Commit T1, and the end of the turn with it. Raises LeaseLost."""
-    context = held.context
-    values = _values(held, planned, outcome, context)
+    context, over = _judged(ports, held, planned, outcome)
+    values = _values(held, planned, outcome, context, over=over)
     written: list[DictRow] = []
 
     def write(connection: Connection) -> DictRow:
@@ -147,7 +148,7 @@ def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending:
         raise LeaseLost
 
     recorded = ports.database.write(work, recover=recover)
-    _mirror(held, planned, outcome, context, written)
+    _mirror(held, planned, outcome, context, written, over=over)
     if not written:
         held.context = ports.database.read(lambda c: state.load(c, held.claim.session))
     return recorded
@@ -249,14 +250,26 @@ def ended_by_us(connection: Connection, held: Held, status: TurnStatus) -> bool:
     raise LeaseLost
 
 
-def _values(held: Held, planned: Planned, outcome: Outcome, context: Context) -> dict[str, Any]:
+def _judged(ports: Ports, held: Held, planned: Planned, outcome: Outcome) -> tuple[Context, bool]:
+    """The session's context after this call, and whether its bill was at the threshold or over it."""
+    if outcome.status is not CallStatus.SETTLED or planned.purpose is not Purpose.MAIN:
+        return held.context, False
+    billed = None if outcome.usage is None else outcome.usage.prompt
+    room = look.threshold(ports.settings, held)
+    warm = held.chain is not None and not meters.gap(held.context, held.now()).cold
+    context = breaker.judge(meters.answered(held.context, outcome.usage, warm=warm), billed, room)
+    return context, billed is not None and billed >= room
+
+
+def _values(held: Held, planned: Planned, outcome: Outcome, context: Context, *, over: bool) -> dict[str, Any]:
     usage = outcome.usage
     settled = outcome.status is CallStatus.SETTLED
     chain = settled and planned.purpose is Purpose.MAIN
     return {
         "session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence, "holder": held.claim.holder,
         "call": planned.id, "step": planned.step, "status": outcome.status, "spent": outcome.spent,
-        "unknown": outcome.unknown, "anchor": chain and usage is not None, "billed": usage.prompt if usage else None,
+        "unknown": outcome.unknown, "anchor": chain and usage is not None and not over, "clear": over,
+        "billed": usage.prompt if usage else None,
         "chain": chain, "end_message": planned.end_message, "warm_s": WARM_S[held.context.ttl],
         "input": usage.input if usage else None, "output": usage.output if usage else None,
         "cache_read": usage.cache_read if usage else None,
@@ -282,7 +295,9 @@ def run_digest(call: ToolCall) -> str:
     return sha256(f"{call.name}\n{call.arguments_text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _mirror(held: Held, planned: Planned, outcome: Outcome, context: Context, written: Sequence[DictRow]) -> None:
+def _mirror(
+    held: Held, planned: Planned, outcome: Outcome, context: Context, written: Sequence[DictRow], *, over: bool
+) -> None:
     """Memory follows the rows that were just committed."""
     money = held.money
     money.turn_reserved -= planned.reserve
@@ -296,7 +311,8 @@ def _mirror(held: Held, planned: Planned, outcome: Outcome, context: Context, wr
         held.region_end = None
         held.chain = None if held.request is None else (held.request.chain.count, held.request.chain.digest)
         if outcome.usage is not None:
-            held.baseline = (planned.estimate, outcome.usage.prompt)
+            held.baseline = None if over else (planned.estimate, outcome.usage.prompt)
+        held.carried = False
     if written:
         held.unread.extend(returned(written))
         held.told(written[0]["now"])
@@ -309,4 +325,5 @@ def _mirror(held: Held, planned: Planned, outcome: Outcome, context: Context, wr
         held.step += 1
         held.next_ordinal = 1 + len(outcome.runs)
         held.failed_tries = 0
+        held.overflows = 0
         held.failed_purpose = None

@@ -149,12 +149,19 @@ def reserve(
 def _base(ports: Ports, held: Held, purpose: Purpose) -> Request:
     if purpose is Purpose.FINAL:
         return prefixing.cold_request(ports, held, final=True)
-    if held.request is None or held.calls_made % COLD_EVERY == 0:
+    request = standing(ports, held)
+    held.calls_made += 1
+    return request
+
+
+def standing(ports: Ports, held: Held) -> Request:
+    """The conversation as the next call finds it, without the rows in `held.unread`: from memory, or read afresh."""
+    if held.request is None or held.calls_made >= COLD_EVERY:
         held.request = prefixing.cold_request(ports, held)
         held.unread.clear()
         held.judge = True
+        held.calls_made = 0
         _check_chain(ports, held, held.request)
-    held.calls_made += 1
     return held.request
 
 

@@ -61,6 +61,9 @@ OVERFLOW = (
 )
 """Words of a 400 that mean: reduce the context and try again. Source: the providers' documents and public issues."""
 
+CONTEXT_OVERFLOW = "context_overflow"
+"""The code of a call, or of a turn, whose conversation no longer fits the model's window."""
+
 REASONING_REFUSED = "reasoning_refused"
 """A 400 about the signature of a thinking block: its prefix, key or model is another now. Sent without it, the call
 goes through. Source: Anthropic, preserved thinking (the text of the error)."""
@@ -137,7 +140,7 @@ def classify(error: ProviderError) -> Recovery:
         status = _KIND_STATUS.get(error.kind or "", 500)
     words = f"{error.kind} {error.code} {error.said}".lower()
     if status in (400, 413, 422) and any(word in words for word in OVERFLOW):
-        return Recovery("context_overflow", "the conversation no longer fits the model's window", overflow=True)
+        return Recovery(CONTEXT_OVERFLOW, "the conversation no longer fits the model's window", overflow=True)
     if status in (400, 402, 403, 429) and any(word in words for word in SPENT) and error.retry_after_s is None:
         return Recovery("provider_money", _say(error, _STATUS[402][1]), fatal=True)
     if status == 400 and "signature" in words and "thinking" in words:

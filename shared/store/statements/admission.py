@@ -166,9 +166,10 @@ select t.id as turn, t.session, t.fence, t.class, t.attempts, t.takeovers, t.req
 """
 _OPEN_CALLS = """,
   (select coalesce(max(ordinal) + 1, 0) from messages m where m.turn = t.id and m.step = t.step) as next_ordinal,
-  (select count(*) from calls c where c.turn = t.id and c.step = t.step + 1 and c.status = 'failed') as failed_tries,
-  (select case when c.status = 'failed' then c.purpose end from calls c
-   where c.turn = t.id and c.step = t.step + 1 order by c.seq desc limit 1) as failed_purpose
+  (select count(*) from calls c where c.turn = t.id and c.step = t.step + 1 and c.status = 'failed'
+   and c.purpose <> 'summary') as failed_tries,
+  (select case when c.status = 'failed' and c.refund is null then c.purpose end from calls c
+   where c.turn = t.id and c.step = t.step + 1 and c.purpose <> 'summary' order by c.seq desc limit 1) as failed_purpose
 """
 _HELD = _TURN + CONTEXT_COLUMNS + _OPEN_CALLS
 

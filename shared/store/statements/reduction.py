@@ -20,3 +20,57 @@ CONTEXT_SET = """ttl = %(ttl)s, meter = %(meter)s, compact_meter = %(compact_met
 
 _OF_SESSION = " from sessions s where s.id = %(session)s"
 CONTEXT = named("context", "select " + CONTEXT_COLUMNS + _OF_SESSION, "sessions_pkey")
+
+# All stubs of one prune as edits, the decision with its arithmetic, and what the session's row knows from here on: the
+# digest chain begins anew, the pinned breakpoint is the one that still stands. The edits' trigger takes the session's
+# row lock and holds the fence against it before the row is changed. Without a stub nothing is written.
+_STUBS = """
+with e as (
+  insert into edits (session, kind, first, block, text, cause, tokens_before, tokens_after, fence)
+  select s.id, 'stub', x.message, x.block, x.line, %(cause)s, x.before, x.after, s.fence
+  from sessions s, unnest(%(e_message)s::bigint[], %(e_block)s::int[], %(e_line)s::text[], %(e_before)s::bigint[],
+    %(e_after)s::bigint[]) with ordinality as x(message, block, line, before, after, n)
+  where s.id = %(session)s and s.fence = %(fence)s
+  order by x.n
+  returning id
+), n as (select min(id) as first, max(id) as last from e
+), r as (
+  insert into reductions (session, turn, step, decision, cause, arithmetic, tokens_before, tokens_after, first_edit,
+    fence)
+  select s.id, %(turn)s, %(step)s, 'prune', %(cause)s, %(arithmetic)s, %(before)s, %(after)s, n.first, s.fence
+  from sessions s, n where s.id = %(session)s and s.fence = %(fence)s and n.first is not null
+  returning 1
+)
+update sessions set last_edit = n.last, chain_blocks = null, chain_digest = null,
+  last_breakpoint_message = %(pinned)s,
+  """
+_STUBBED = """
+from n where sessions.id = %(session)s and sessions.fence = %(fence)s and n.last is not null
+returning sessions.last_edit
+"""
+PRUNE = named("prune", _STUBS + CONTEXT_SET + _STUBBED, "sessions_pkey")
+
+# A decision that edits nothing: another time to live, or why nothing is done.
+_NOTED = """
+with s as (
+  update sessions set """
+_NOTE = """
+  where id = %(session)s and fence = %(fence)s
+  returning id, fence
+)
+insert into reductions (session, turn, step, decision, cause, arithmetic, tokens_before, fence)
+select s.id, %(turn)s, %(step)s, %(decision)s, %(cause)s, %(arithmetic)s, %(before)s, s.fence from s
+returning id
+"""
+NOTE = named("note", _NOTED + CONTEXT_SET + _NOTE, "sessions_pkey")
+
+# The breakpoints of the first call of an epoch: those that stand on rows older than it are named by their ids.
+EPOCH_MARKS = named(
+    "epoch_marks",
+    """
+select c.marks from calls c
+where c.session = %(session)s and c.last_edit = %(last_edit)s and c.purpose = 'main' and c.status = 'settled'
+order by c.seq limit 1
+""",
+    "calls_of_session",
+)

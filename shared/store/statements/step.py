@@ -77,15 +77,16 @@ select s.fence, s.now, t.cancel_requested_at, m.* from s cross join t left join 
 
 # T1: the assistant's message, its tool runs, the call's bill, calibration and the chain. It can land once: the call
 # must still be `reserved`. `spent` is what is booked against the caps (the bill, or what must be assumed). The provider
-# keeps what it read from when the call went out, which is when it was reserved.
+# keeps what it read from when the call went out, which is when it was reserved. `clear`: the bill was at the threshold
+# or over it, so what was projected from the last one is not believed any more.
 _SETTLE = """
 with s as (
   update sessions set
     reserved_usd = greatest(sessions.reserved_usd - k.reserved_usd, 0),
     spent_usd = sessions.spent_usd + %(spent)s::numeric,
     cost_unknown = sessions.cost_unknown or %(unknown)s,
-    baseline_estimate = case when %(anchor)s then k.estimate else sessions.baseline_estimate end,
-    baseline_billed = case when %(anchor)s then %(billed)s else sessions.baseline_billed end,
+    baseline_estimate = case when %(anchor)s then k.estimate when not %(clear)s then sessions.baseline_estimate end,
+    baseline_billed = case when %(anchor)s then %(billed)s when not %(clear)s then sessions.baseline_billed end,
     last_breakpoint_message = case when %(chain)s then coalesce(%(end_message)s, sessions.last_breakpoint_message)
       else sessions.last_breakpoint_message end,
     chain_blocks = case when %(chain)s then k.block_count else sessions.chain_blocks end,
@@ -180,7 +181,7 @@ _ADOPT = """e as (
   returning id, session
 )
 update sessions set prefix = %(digest)s, last_edit = e.id, chain_blocks = null, chain_digest = null,
-  last_breakpoint_message = null
+  last_breakpoint_message = null, prefix_warm_until = null
 from e where sessions.id = e.session and sessions.fence = %(fence)s
 returning sessions.last_edit
 """
