@@ -62,6 +62,9 @@ class Client:
     def patch(self, path: str, body: Mapping[str, object]) -> Any:
         return self._json(self._send("PATCH", path, body=body))
 
+    def put(self, path: str, body: Mapping[str, object]) -> Any:
+        return self._json(self._send("PUT", path, body=body))
+
     def delete(self, path: str) -> Any:
         return self._json(self._send("DELETE", path))
 
