@@ -19,6 +19,7 @@ def parser() -> argparse.ArgumentParser:
     _turns(commands)
     _reading(commands)
     _jobs(commands)
+    _memory(commands)
     _people(commands)
     _stops(commands)
     return top
@@ -181,6 +182,40 @@ def _job_fields(command: argparse.ArgumentParser, *, needed: bool) -> None:
         metavar="PATH",
         help="folder into which each run's brief is written (default: briefs/ of the home)",
     )
+
+
+def _memory(commands: _Group) -> None:
+    memory = _add(commands, "memory", "what is known in later conversations, of the team and of you")
+    actions = memory.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    show = _add(actions, "show", "print it with its revision")
+    show.add_argument("scope", nargs="?", choices=("team", "me"), help="both where it is not given")
+    for name, help_ in (
+        ("add", "keep one more entry"),
+        ("remove", "take one entry out"),
+        ("set", "have these entries and no other"),
+        ("history", "list the changes: what, by whom, in which turn"),
+    ):
+        action = _add(actions, name, help_)
+        action.add_argument("scope", choices=("team", "me"))
+        if name == "add":
+            action.add_argument("text", metavar="TEXT")
+        elif name == "remove":
+            action.add_argument("number", metavar="N", type=positive, help="as `nightshift memory show` counts them")
+        elif name == "set":
+            action.add_argument("entries", nargs="*", metavar="ENTRY")
+        if name in ("remove", "set"):
+            action.add_argument("--revision", metavar="R", type=int, help="only if nobody has changed that one")
+    share = _add(actions, "share", "put entries of your own before a conversation and all who read it")
+    share.add_argument("session", metavar="SESSION")
+    share.add_argument("number", nargs="*", metavar="N", type=positive, help="which; all where none is given")
+    share.add_argument("--profile", action="store_true", help="of your profile instead of your memory")
+    profile = _add(commands, "profile", "what you say of yourself to an agent that works for you alone")
+    actions = profile.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    _add(actions, "show", "print it with its revision")
+    _add(actions, "history", "list the changes")
+    put = _add(actions, "set", "have this text; an empty one takes it away")
+    put.add_argument("text", metavar="TEXT")
+    put.add_argument("--revision", metavar="R", type=int, help="only if nobody has changed that one")
 
 
 def _stops(commands: _Group) -> None:
