@@ -49,7 +49,7 @@ def _run(asked: argparse.Namespace) -> Exit | int:
 
 
 def _with_client(asked: argparse.Namespace, client: object) -> Exit:
-    from api.cli import approvals, chat, jobs, ledger, people, sessions, stops, turns
+    from api.cli import approvals, chat, jobs, ledger, memory, people, sessions, stops, turns
     from api.cli.client import Client
 
     assert isinstance(client, Client)
@@ -82,6 +82,10 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
             return stops.stops(client, asked)
         case "resume":
             return stops.resume(client, asked)
+        case "memory":
+            return memory.memory(client, asked)
+        case "profile":
+            return memory.profile(client, asked)
         case "people":
             return people.people(client, asked)
         case "tokens":
