@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -42,6 +43,19 @@ def template(servers: Servers) -> str:
 @pytest.fixture
 def database_url(servers: Servers, template: str) -> Generator[str]:
     """A fresh, migrated database."""
+    with _database(servers, template) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def module_database_url(servers: Servers, template: str) -> Generator[str]:
+    """One for all tests of a module, whose sessions are of different tests."""
+    with _database(servers, template) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def _database(servers: Servers, template: str) -> Generator[str]:
     name = f"t{uuid.uuid4().hex}"
     with psycopg.connect(servers.postgres.direct_url, autocommit=True) as connection:
         connection.execute(f"create database {name} template {template}".encode())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.local.servers import Servers
 from shared.store import transcript
 from tests.ground import Ground, Rehearsal, ground
 
@@ -17,6 +18,17 @@ Bodies = Callable[[object], list[bytes]]
 def worker(database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path) -> Generator[Ground]:
     provider.reset()
     with ground(database_url, redis_url, provider.url, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def shared(
+    servers: Servers, module_database_url: str, provider: Rehearsal, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[Ground]:
+    """One worker's parts for all tests of a module, whose sessions are of different tests."""
+    provider.reset()
+    home = tmp_path_factory.mktemp("shared")
+    with ground(module_database_url, servers.valkey.url, provider.url, home) as made:
         yield made
 
 

@@ -90,8 +90,8 @@ CHECKS: dict[str, Callable[[Given], bool]] = {
     "summary_tool_call": calls_a_tool,
     "summary_declined": declines,
     "summary_empty": says_nothing,
-    "summary_cut_off": breaks_off,
     "summary_too_long": is_too_long,
+    "summary_cut_off": breaks_off,
     "summary_echo": gives_the_prompt_back,
     "summary_unsectioned": has_no_sections,
     "summary_no_smaller": saves_nothing,
@@ -100,5 +100,5 @@ CHECKS: dict[str, Callable[[Given], bool]] = {
 
 
 def texts(block_texts: Sequence[str]) -> list[str]:
-    """What a person or a tool said in these blocks, for comparison."""
-    return [found for block in block_texts if (found := blocks.text_of(block))]
+    """What these blocks say, for comparison: of a call its arguments as they were sent."""
+    return [blocks.text_of(block) or block for block in block_texts]

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from shared.store.statements import named
 
-# What the holder does not carry from claim to claim, and its clock; no row where the fence is another's.
+# What the holder does not carry from claim to claim, and its clock; no row where the fence is another's. `fits`: a bill
+# has been seen since the last attempt, and the calibration stands, which a bill over the threshold would have cleared.
 STATE = named(
     "compaction_state",
     """
-select clock.now, s.compacted_at, s.compact_last, s.summary_after, s.summary_failures, s.baseline_billed,
-  s.ineffective_strikes, s.fallback_streak, s.verdict_due, s.breaker_blocked_at
+select clock.now, s.compacted_at, s.compact_last, s.summary_after, s.summary_failures,
+  s.ineffective_strikes, s.fallback_streak, s.verdict_due, s.breaker_blocked_at,
+  s.baseline_billed is not null and coalesce((
+    select k.created_at from calls k where k.session = s.id and k.purpose = 'main' and k.status = 'settled'
+      and k.input_tokens is not null
+    order by k.seq desc limit 1
+  ) > s.compacted_at, false) as fits
 from sessions s, clock_now() as clock(now) where s.id = %(session)s and s.fence = %(fence)s
 """,
     "sessions_pkey",
+    "calls_of_session",
 )
 
 # The first evaluation that finds the breaker shut says since when, and is told once.
@@ -67,7 +74,7 @@ returning fence
 )
 
 # The summary, and the prompt built anew where it is another now, begin the next epoch together: what is remembered of
-# the last request (chain, breakpoint, calibration) was of the one before.
+# the last request (chain, breakpoint) was of the one before. The calibration stays: it says how this one is counted.
 COMMIT = named(
     "compaction_commit",
     """
@@ -95,8 +102,8 @@ with p as (
   from sessions s, e where s.id = %(session)s and s.fence = %(fence)s
 )
 update sessions set prefix = %(digest)s, last_edit = greatest(e.id, (select id from x)),
-  chain_blocks = null, chain_digest = null, last_breakpoint_message = null, baseline_estimate = null,
-  baseline_billed = null, meter = 0, compact_meter = 0, verdict_due = true, compact_last = %(compact_last)s,
+  chain_blocks = null, chain_digest = null, last_breakpoint_message = null, meter = 0, compact_meter = 0,
+  junk_tokens = 0, regrow_to = 0, verdict_due = true, compact_last = %(compact_last)s,
   fallback_streak = case %(compact_last)s when 'summary' then 0 when 'fallback' then sessions.fallback_streak + 1
     else sessions.fallback_streak end,
   summary_failures = case when %(compact_last)s = 'summary' then 0

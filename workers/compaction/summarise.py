@@ -1,0 +1,103 @@
+"""The summariser's call: the session's own request with one more message at its end, reserved, sent and booked like any
+other. What comes back is checked before anybody believes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from shared.errors import LeaseLost
+from shared.values import CallStatus, EventKind, Purpose
+from workers import conversing, gathering, recording, reserving
+from workers.compaction import checks, instruction, rest
+from workers.compaction.material import Seen
+from workers.compaction.span import Span
+from workers.emit import emit
+from workers.held import STEERED, Held, Interrupt
+from workers.ports import Ports
+from workers.providers.replies import Reply
+from workers.recording import Outcome
+from workers.reserving import Arrived, Planned, Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The model's summary, checked."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaid:
+    """There is none: `code` is of `checks`, of the wire, or of what could not be reserved. The summariser is left alone
+    for `rest_s` seconds."""
+
+    code: str
+    rest_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The turn has to stop; the call is booked as far as it went."""
+
+    reason: Interrupt
+
+
+def summarise(ports: Ports, held: Held, seen: Seen, found: Span, budget: int, failures: int) -> Said | Unsaid | Stopped:
+    """Ask the model. Raises LeaseLost. The holder's memory of the request is gone afterwards."""
+    tail = instruction.tail(budget, held.claim.tools)
+    planned = reserving.reserve(ports, held, gathering.NOTHING, Purpose.SUMMARY, tail=tail)
+    held.forget()  # it ends with a message that no row holds
+    match planned:
+        case Refusal(code):
+            return Unsaid(code)
+        case Arrived():
+            return Unsaid("interrupted")
+        case Planned():
+            pass
+    emit(ports, held, EventKind.STEP_STARTED, purpose=planned.purpose)
+    match conversing.converse(ports, held, planned):
+        case conversing.Answered(reply):
+            return _answered(ports, held, planned, reply, _against(held, seen, found, budget, reply), failures)
+        case conversing.Failed(recovery, error):
+            spent, cost, source = conversing.assumed(held, planned, error.partial)
+            outcome = Outcome(
+                CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
+                unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.message,
+                request_id=error.request_id,
+            )  # fmt: skip
+            _book(ports, held, planned, outcome)
+            return Unsaid(recovery.code, rest.after_error(recovery, failures))
+        case conversing.Cut(reason, partial):
+            _book(ports, held, planned, conversing.cut_short(held, planned, partial, "", reason, None))
+            if reason is Interrupt.LOST:
+                raise LeaseLost
+            return Stopped(reason)
+        case conversing.Steered(partial):  # never: it is cut by nobody's words
+            _book(ports, held, planned, conversing.cut_short(held, planned, partial, "", STEERED, None))
+            return Unsaid("interrupted")
+
+
+def _answered(
+    ports: Ports, held: Held, planned: Planned, reply: Reply, given: checks.Given, failures: int
+) -> Said | Unsaid:
+    """Paid for either way; believed only where no check refuses it."""
+    why = checks.refuse(given)
+    money = conversing.bill(held, planned, reply)
+    outcome = replace(
+        money, request_id=reply.request_id, stop_reason=reply.stop_reason, first_token_ms=reply.first_token_ms,
+        error_code=why,
+    )  # fmt: skip
+    _book(ports, held, planned, outcome)
+    return Said(given.text) if why is None else Unsaid(why, rest.after_reply(failures))
+
+
+def _against(held: Held, seen: Seen, found: Span, budget: int, reply: Reply) -> checks.Given:
+    """An earlier summary may come back word for word: it is to be taken in."""
+    rows = {row.id for row in seen.rows}
+    sent = [block for piece in seen.request.pieces if piece.id in rows for block in piece.blocks]
+    return checks.Given(reply, budget, found.tokens, held.claim.model, checks.texts(sent))
+
+
+def _book(ports: Ports, held: Held, planned: Planned, outcome: Outcome) -> None:
+    if recording.record(ports, held, planned, outcome).cancel_requested:
+        held.interrupt(Interrupt.CANCEL)
