@@ -8,12 +8,14 @@ them is half a gigabyte.
 from __future__ import annotations
 
 import json
+import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 import httpx
@@ -27,9 +29,11 @@ from shared.store import intake
 from shared.values import OnBusy, TurnClass
 from tests.bench.day.bill import Book, Call
 from tests.bench.day.plan import Fact, Plan, Turn
+from tests.bench.house import House
 
 PATIENCE_S = 120.0
 GRID_S = 5.0
+SLOTS = 32
 CLOCK_STEP_S = 600.0
 
 
@@ -61,6 +65,19 @@ class Run:
         return [row for row in self.rows if row["status"] != "done"]
 
 
+@contextmanager
+def staged(house: House, windows: Mapping[str, int]) -> Generator[Stage]:
+    """Workers and a provider for which these models hold so many tokens, and nothing captured or cached before."""
+    program = ("tests.bench.day.worker", *(f"{model}={tokens}" for model, tokens in windows.items()))
+    house.reset()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        house.workers(1, SLOTS, program=program),
+        Stage(house.rig, Path(folder), windows) as stage,
+    ):
+        yield stage
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What came of a question. `calls`: how many more than the one that saw it; `tools`: by which."""
@@ -74,7 +91,7 @@ class Answer:
 class Stage:
     """A running stack, its provider's control surface, and what was captured so far."""
 
-    def __init__(self, rig: Rig, capture: Path) -> None:
+    def __init__(self, rig: Rig, capture: Path, windows: Mapping[str, int] | None = None) -> None:
         self.rig, self.capture, self.book = rig, capture, Book()
         self.control = httpx.Client(
             base_url=f"{rig.provider.url}/rehearsal/", headers=rig.provider.headers, timeout=120
@@ -86,8 +103,14 @@ class Stage:
         ]
         self._people: list[httpx.Client] = [rig.http]
         self.control.post("capture", json={"directory": str(capture)}).raise_for_status()
+        for model, context in (windows or {}).items():
+            self.control.post("window", json={"model": model, "context": context}).raise_for_status()
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.control.post("capture", json={"directory": None}).raise_for_status()
         self.control.close()
         self.database.close()
         for one in self._people[1:]:

@@ -196,14 +196,16 @@ def day(seed: int) -> Plan:
 
 
 def sparse(seed: int) -> Plan:
-    """A chat that one comes back to every half hour or so: 48 turns, few calls each."""
+    """A chat that one comes back to every half hour or so, over two days with a night between: 90 turns."""
     maker = Maker("sparse", seed)
     rng = maker.rng
 
     def pause() -> float:
         return rng.uniform(65 * 60, 110 * 60) if rng.random() < 0.08 else rng.uniform(6 * 60, 40 * 60)
 
-    _spoken(maker, _gaps(maker, 0, 48, pause), lambda: rng.choices(range(5), (25, 30, 25, 12, 8))[0], 0.3)
+    times = _gaps(maker, 0, 45, pause)
+    times += _gaps(maker, times[-1] + 8 * HOUR, 45, pause)
+    _spoken(maker, times, lambda: rng.choices(range(6), (15, 28, 26, 16, 10, 5))[0], 0.3)
     return maker.plan
 
 
