@@ -78,7 +78,8 @@ def vector(parts: Iterable[tuple[str, str]]) -> str:
 def ask(text: str) -> Asked | None:
     """What the words ask for; None where there is no word in them. Nothing in them is an operator: what stands between
     double quotes, or together without a blank, is looked for together."""
-    chunks = [found.group(1) or found.group(2) or "" for found in _ASKED.finditer(text[:MOST_CHARACTERS])]
+    parts = [(found.group(1) or "", found.group(2) or "") for found in _ASKED.finditer(text[:MOST_CHARACTERS])]
+    chunks, quoted = [together or alone for together, alone in parts], {together for together, _ in parts}
     tokens = {chunk: _TOKEN.findall(fold(chunk)) for chunk in chunks}
     chosen = [chunk for chunk in tokens if tokens[chunk]]  # each once, in order
     dropped, chosen = max(0, len(chosen) - MOST_WORDS), chosen[:MOST_WORDS]
@@ -87,7 +88,7 @@ def ask(text: str) -> Asked | None:
     clauses = {chunk: _clause(tokens[chunk]) for chunk in chosen}
     inside = [chunk for chunk in chosen if _is_inside(chunk, tokens[chunk])]
     beside = [_opened(tokens[chunk]) for chunk in chosen if chunk not in inside]
-    single = dict.fromkeys(_any_of(tokens[chunk]) for chunk in chosen)
+    single = dict.fromkeys((clauses[chunk],) if chunk in quoted else _any_of(tokens[chunk]) for chunk in chosen)
     return Asked(
         whole=" & ".join(clauses.values()),
         some=" | ".join(dict.fromkeys(one for group in _telling(single) for one in group)),
