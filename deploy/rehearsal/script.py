@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from deploy.rehearsal.loose import Json, is_array, is_object
-from deploy.rehearsal.policies import recall, steps, tree
+from deploy.rehearsal.policies import recall, steps, summary, tree
 from deploy.rehearsal.policies.view import texts_of
 from deploy.rehearsal.reply import Reply, WrongScript, reply_from
 
@@ -30,6 +30,8 @@ class Script:
     replies: tuple[Reply, ...]
     repeat: bool
     policy: Policy | None
+    # Answers the calls that ask for a summary, and no others; without it a script answers all but those.
+    summaries: bool
     positions: OrderedDict[str, int] = field(default_factory=OrderedDict[str, int])
 
     @property
@@ -60,6 +62,7 @@ class Script:
 KEYS: Final = frozenset(
     (
         "name",
+        "summaries",
         "session",
         "match",
         "replies",
@@ -112,9 +115,12 @@ class ScriptBook:
             replies=tuple(reply_from(reply, f"replies.{number}") for number, reply in enumerate(replies)),
             repeat=bool(given.get("repeat", False)),
             policy=policy,
+            summaries=bool(given.get("summaries", False)),
         )
         if script.name is not None:
-            self._scripts = [other for other in self._scripts if other.name != script.name]
+            self._scripts = [
+                other for other in self._scripts if (other.name, other.summaries) != (script.name, script.summaries)
+            ]
         self._scripts.insert(0, script)
         return script
 
@@ -122,18 +128,21 @@ class ScriptBook:
         """A script's reply to this request, with a label for the ledger; None leaves it to the policies."""
         if not self._scripts:
             return None
-        for script in self._candidates(session, request, body):
+        asked = summary.wanted(request) is not None
+        for script in self._candidates(session, request, body, asked):
             found = script.next(session, request)
             if found is not None:
                 return found
         return None
 
-    def _candidates(self, session: str | None, request: Json, body: bytes) -> Iterator[Script]:
-        """Most particular first: of this session, named in its text, matching its last text, for everybody."""
-        plain = [script for script in self._scripts if script.name is None]
+    def _candidates(self, session: str | None, request: Json, body: bytes, asked: bool) -> Iterator[Script]:
+        """Most particular first: of this session, named in its text, matching its last text, for everybody. A summary
+        is `asked` for beside the conversation, whose replies it does not use up."""
+        fit = [script for script in self._scripts if script.summaries is asked]
+        plain = [script for script in fit if script.name is None]
         yield from (script for script in plain if script.session is not None and script.session == session)
         if b"script:" in body:
-            named = {script.name: script for script in self._scripts if script.name is not None}
+            named = {script.name: script for script in fit if script.name is not None}
             yield from (named[name] for name in _names(request) if name in named)
         free = [script for script in plain if script.session is None]
         last = None

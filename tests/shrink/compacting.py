@@ -27,12 +27,20 @@ def todo(step: int, size: int = 250) -> dict[str, Any]:
 
 
 def long_session(
-    worker: Ground, provider: Rehearsal, replies: Sequence[dict[str, Any]], steps: int = 8, **more: Any
+    worker: Ground,
+    provider: Rehearsal,
+    summaries: Sequence[dict[str, Any]] = (),
+    replies: Sequence[dict[str, Any]] = (),
+    steps: int = 8,
+    **more: Any,
 ) -> UUID:
-    """A session of one long turn and a short one; `replies` are what the provider says from then on."""
+    """A session of one long turn and a short one; `replies` are what the provider says from then on, `summaries` what
+    its summariser does."""
     session = worker.session(**more)
     first = [{"thinking": "hm", "text": f"step {n}", "tools": [todo(n)]} for n in range(steps)]
     provider.script([*first, {"text": "the long work is done"}, {"text": "yes"}, *replies], session=str(session))
+    if summaries:
+        provider.script(list(summaries), session=str(session), summaries=True)
     worker.turn(session, "Do the long work. It must not touch the ledger.")
     worker.look()
     worker.turn(session, "Is it done?")

@@ -14,11 +14,13 @@ from tests.shrink.compacting import GOOD, claim, compact, go_on, long_session, t
 from tests.shrink.conftest import Bodies, assert_replayed
 from workers.compaction import instruction, run
 
+WENT_ON: dict[str, Any] = {"thinking": "hm", "text": "went on"}
+
 
 def test_a_summary_stands_for_the_middle_and_the_conversation_goes_on(
     shared: Ground, provider: Rehearsal, bodies: Bodies
 ) -> None:
-    session = long_session(shared, provider, [{"text": GOOD}, {"thinking": "hm", "text": "went on"}])
+    session = long_session(shared, provider, [{"text": GOOD}], [WENT_ON])
     turn = shared.turn(session, "And now?")
     held = claim(shared)
     came = compact(shared, held)
@@ -81,7 +83,7 @@ def test_what_a_compaction_costs_and_changes_stands_on_the_rows(shared: Ground, 
 
 def test_a_second_summary_takes_the_first_one_in(shared: Ground, provider: Rehearsal) -> None:
     more = [{"text": f"more {n}", "tools": [todo(n)]} for n in range(5)]
-    session = long_session(shared, provider, [{"text": GOOD}, *more, {"text": "done"}, {"text": GOOD}])
+    session = long_session(shared, provider, [{"text": GOOD}] * 2, [*more, {"text": "done"}])
     shared.turn(session, "And now?")
     held = claim(shared)
     compact(shared, held)
@@ -109,7 +111,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 def test_a_summariser_that_fails_is_replaced_by_what_the_rows_tell(
     shared: Ground, provider: Rehearsal, code: str, reply: dict[str, Any]
 ) -> None:
-    session = long_session(shared, provider, [reply, {"thinking": "hm", "text": "went on"}], steps=4)
+    session = long_session(shared, provider, [reply], [WENT_ON], steps=4)
     turn = shared.turn(session, "And now?")
     held = claim(shared)
     came = compact(shared, held)

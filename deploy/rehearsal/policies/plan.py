@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from deploy.rehearsal.loose import Json
-from deploy.rehearsal.policies import brief, explore, followup, handing, talk
+from deploy.rehearsal.policies import brief, explore, followup, handing, summary, talk
 from deploy.rehearsal.policies.view import View, view
 from deploy.rehearsal.policies.workspace import gather
 from deploy.rehearsal.reply import Reply
@@ -27,6 +27,9 @@ GAP_S: Final = 0.004
 
 def decide(request: Json) -> tuple[Reply, str]:
     """The stand-in's own reply, and the name of the policy for the ledger."""
+    asked = summary.wanted(request)
+    if asked is not None:
+        return summary.reply(request, asked), "policy summary"
     seen = view(request)
     if seen.ran or (seen.broke_in and seen.tools):
         return _go_on(seen)
