@@ -119,15 +119,20 @@ def admit(connection: Connection, new: NewTurn, *, on_busy: OnBusy, queue_bound:
         live = started or one(connection, inbox.LIVE_TURN_ALONE, session)
         said = None if live is None else _said(connection, live["id"], new)
         return said or _queue(connection, new, queue_bound)
+    if on_busy is OnBusy.REJECT:
+        _refuse_busy(connection, session)
+    return _queue(connection, new, queue_bound)
+
+
+def _refuse_busy(connection: Connection, session: dict[str, UUID]) -> None:
     live = one(connection, inbox.LIVE_TURN, session)
     queued = one(connection, inbox.QUEUED_COUNT, session) or {"n": 0}
-    if on_busy is OnBusy.REJECT and (live or queued["n"]):
+    if live or queued["n"]:
         turn = live["id"] if live else "queued"
         raise Refused(
             f"the session is busy (turn {turn}): wait for it, or send with on_busy=queue or steer",
             code="session_busy", status=409,
         )  # fmt: skip
-    return _queue(connection, new, queue_bound)
 
 
 def _queue(connection: Connection, new: NewTurn, queue_bound: int) -> Admitted:

@@ -191,7 +191,10 @@ def test_no_two_requests_of_a_session_overlap(fleet: Rig, crowd: Crowd) -> None:
     for session in crowd.sessions:
         calls = fleet.provider.ledger(session)
         assert not [call["index"] for call in calls if call["overlap"]]
-        assert all(after["started"] >= before["ended"] for before, after in pairwise(calls))
+        # A call that its client left ends in the provider's log when the provider notices, which may be after the next
+        # one came; whether it was left before that is what `overlap` says.
+        answered = [(one, after) for one, after in pairwise(calls) if one["state"] != "client_closed"]
+        assert all(after["started"] >= one["ended"] for one, after in answered)
         booked = Counter(row["status"] for row in fleet.rows("select status from calls where session = %s", session))
         assert booked.keys() <= {"settled", "cut"}
         # One that was cut before it had reached the provider is not in its ledger; one cut at its end is done there.

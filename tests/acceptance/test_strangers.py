@@ -8,6 +8,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from deploy.drill.rig import slack
 from tests.acceptance.house import Rig, refused
 from tests.acceptance.people import person
 from tests.acceptance.watching import events
@@ -89,7 +90,7 @@ def test_a_token_revoked_while_streaming_ends_the_stream_and_not_the_turn(fleet:
                 anna.revoke(fleet)
                 revoked_at = time.monotonic()
         assert revoked_at
-        assert time.monotonic() - revoked_at < 5
+        assert time.monotonic() - revoked_at < 5 * slack()
         assert "turn.finished" not in kinds
         for path in (f"/v1/turns/{turn}/events", f"/v1/turns/{turn}", "/v1/sessions"):
             refused(anna.http.get(path), 401, "token_invalid")

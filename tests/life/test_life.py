@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from deploy.drill.rig import slack
 from deploy.local import servers as local
 from deploy.local.servers import Servers, ephemeral
 from shared.life import Life, boottime
@@ -90,7 +91,7 @@ def test_an_ended_lock_connection_is_locked_again_within_half_a_second(world: Wo
         (backend,) = locks(world, life)
         world.rows("select pg_terminate_backend(%s)", backend)
         took = seconds_until(lambda: any(pid != backend for pid in locks(world, life)), 5, "locked again")
-        assert took < 0.5
+        assert took < 0.5 * slack()
         until(lambda: life.claims_allowed, 1, "claims are allowed again")
 
 
@@ -128,7 +129,7 @@ def test_a_life_that_cannot_reach_its_database_does_not_begin_and_does_not_hang(
     assert not life.claims_allowed
     assert life.lease_deadline() == 0.0
     life.stop("never was")
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 5 * slack()
 
 
 def test_a_frozen_process_knows_at_once_that_its_lease_is_over(world: World, child: Callable[..., Child]) -> None:
@@ -155,7 +156,7 @@ def test_a_silent_server_is_left_after_the_bound_and_costs_that_connection_only(
         begun = time.monotonic()
         with pytest.raises(psycopg.OperationalError), within(blocked, 0.3):
             blocked.execute("select pg_advisory_lock(1)")
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 2 * slack()
         assert holder.execute("select 1").fetchone() == (1,)
 
 

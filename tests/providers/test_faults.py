@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.drill.rig import slack
 from shared.errors import SettingsError
 from tests.providers.caller import KEY, Caller, calling, client_of
 from tests.providers.raw_server import (
@@ -221,7 +222,7 @@ def test_pings_keep_a_call_alive_but_not_for_ever() -> None:
     with calling(dripping(chunk(event("ping")), 0.02)) as caller:
         error = caller.fails(timeouts=bounds)
     assert (error.code, classify(error).fatal) == ("provider_total_timeout", True)
-    assert 0.5 < time.monotonic() - began < 2.0
+    assert 0.5 < time.monotonic() - began < 2.0 * slack()
 
 
 def test_no_silence_is_waited_for_longer_than_ninety_seconds() -> None:
@@ -243,7 +244,7 @@ def test_a_stream_that_is_whole_but_does_not_end_is_a_reply_all_the_same() -> No
     with calling(stalling(STREAM_HEAD, chunk(whole)), saying("next")) as caller:
         began = time.monotonic()
         assert caller.call().text == "x"
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 3 * slack()
         assert caller.call().text == "next"
 
 
@@ -267,7 +268,7 @@ def test_a_stream_without_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyPat
         began = time.monotonic()
         assert caller.fails().code == "reply_too_large"
         assert len(caller.shown) <= 1 << 20
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 10 * slack()
         assert caller.call().text == "next"
 
 
@@ -295,7 +296,7 @@ def test_an_error_page_without_end_is_told_by_its_status() -> None:
         began = time.monotonic()
         error = caller.fails()
         assert (error.code, error.http_status, error.retry_after_s) == ("http_529", 529, 3.0)
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 4 * slack()
         assert caller.call().text == "next"
 
 

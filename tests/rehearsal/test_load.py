@@ -5,6 +5,7 @@ import json
 import statistics
 import time
 
+from deploy.drill.rig import slack
 from tests.rehearsal.served import Json, Served
 
 STREAMS = 500
@@ -51,9 +52,9 @@ def test_five_hundred_streams_of_two_seconds_take_little_more_than_two(provider:
     answers = asyncio.run(all_at_once())
     took = time.monotonic() - began
     assert sum(b"message_stop" in answer for answer in answers) == STREAMS
-    assert MODEL_S <= took < MODEL_S + 2.0
+    assert MODEL_S <= took < MODEL_S + 2.0 * slack()
     calls = provider.ledger()
-    assert max(call["started"] for call in calls) - min(call["started"] for call in calls) < 1.5
+    assert max(call["started"] for call in calls) - min(call["started"] for call in calls) < 1.5 * slack()
     assert not any(call["overlap"] for call in calls)
 
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from deploy.drill.rig import slack
 from tests.tools.conftest import Bench
 
 
@@ -96,7 +97,7 @@ def test_fifty_megabytes_are_neither_loaded_nor_slow(bench: Bench) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.monotonic()
     text = bench.text("read_file", path="big.log", offset=1_500_000, limit=1)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 3 * slack()
     assert text.startswith("some words of a log that goes on\n[lines 1500000-1500000 of 15")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
 
@@ -111,7 +112,7 @@ def test_fifty_megabytes_on_one_line_are_neither_loaded_nor_slow(bench: Bench) -
     assert bench.text("read_file", path="big.json") == "first\n[lines 1-1 of 2 shown; read on with offset=2]"
     text = bench.text("read_file", path="big.json", offset=2)
     assert text.endswith("[lines 2-2 of 2 shown; line 2 is cut after 39,700 characters of 52,428,800 bytes]")
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 3 * slack()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
 
 
@@ -126,7 +127,7 @@ def test_a_terabyte_of_nothing_is_answered_at_once(bench: Bench) -> None:
     text = bench.text("read_file", path="sparse.txt", limit=1)
     far = bench.text("read_file", path="sparse.txt", offset=5_000)
     found = bench.text("search_files", pattern="a line", path="sparse.txt")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 5 * slack()
     assert text.startswith("a line\n[lines 1-1 of 2001+ shown; read on with offset=2; only the first 67,108,864 bytes")
     assert far.startswith("[nothing at line 5000: only the first 67,108,864 bytes can be read")
     assert found.count("sparse.txt:") == 50

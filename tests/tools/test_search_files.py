@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from deploy.drill.rig import slack
 from tests.tools.conftest import Bench
 
 
@@ -144,7 +145,7 @@ def test_a_hostile_pattern_on_hostile_text_stops_no_other_thread(
         took = time.monotonic() - began
         stop.set()
         thread.join(10)
-    assert took < 5
+    assert took < 5 * slack()
     assert max(gaps, default=0) < 0.5
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.drill.rig import slack
 from tests.tools.conftest import Bench
 
 CALENDAR = """BEGIN:VCALENDAR
@@ -159,7 +160,7 @@ def test_hostile_mail_is_a_result_in_bounded_time(bench: Bench, raw: bytes) -> N
     (bench.attached / "m.mbox").write_bytes(raw)
     began = time.monotonic()
     result = bench.run("read_file", path="input/m.mbox")
-    assert time.monotonic() - began < 25
+    assert time.monotonic() - began < 25 * slack()
     assert result.text.startswith("--- message 1 ---") or result.is_error
     assert len(result.text) <= 40_000
 
@@ -196,7 +197,7 @@ def test_hostile_calendars_are_a_result_in_bounded_time(bench: Bench, raw: str) 
     (bench.attached / "c.ics").write_text(raw)
     began = time.monotonic()
     result = bench.run("read_file", path="input/c.ics")
-    assert time.monotonic() - began < 25
+    assert time.monotonic() - began < 25 * slack()
     assert "kept" in result.text or result.is_error
     assert "/etc" not in result.text or "passwd:" not in result.text
 

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 
+from deploy.drill.rig import slack
 from tests.tools.conftest import Bench
 
 
@@ -96,5 +97,5 @@ def test_a_deadline_in_the_past_runs_nothing(bench: Bench) -> None:
     bench.seconds = -1
     began = time.monotonic()
     assert "time for this run is over" in bench.error("write_file", path="f.txt", content="late")
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 1 * slack()
     assert list(bench.workspace.iterdir()) == []
