@@ -19,7 +19,7 @@ import structlog
 from psycopg.rows import DictRow
 
 from scheduler.room import Room
-from shared.life import boottime
+from shared.boottime import boottime
 from shared.store.pool import Connection
 from shared.store.statements import every, one, run, schedule
 from shared.text import clean_text

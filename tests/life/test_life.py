@@ -17,7 +17,8 @@ import pytest
 
 from deploy.local import servers as local
 from deploy.local.servers import Servers, ephemeral
-from shared.life import Life, boottime
+from shared.boottime import boottime
+from shared.life import Life
 from shared.store import migrate
 from shared.store.deadline import within
 from tests.scheduler.world import Child, World, seconds_until, until
