@@ -12,6 +12,7 @@ import pytest
 
 from shared.boottime import boottime
 from shared.values import Repeat
+from workers.pause import Point
 from workers.tools import dispatch
 from workers.tools.context import ToolContext, ToolResult
 
@@ -26,6 +27,10 @@ def always() -> float:
     return math.inf
 
 
+def nowhere(point: Point) -> None:
+    del point
+
+
 @dataclass
 class Bench:
     """Runs tools in `workspace` and `attached`; `outside` holds `SECRET` in every file and must stay as it is."""
@@ -38,13 +43,17 @@ class Bench:
     seconds: float = 30.0
     act_until: Callable[[], float] = field(default=always)
     repeat: Repeat = Repeat.REPEATABLE
+    pausing: Callable[[Point], object] = field(default=nowhere)
 
     def context(self) -> ToolContext:
         attached = self.attached if self.with_attached else None
         return ToolContext(
             "session", "turn", 1, 0, self.workspace, attached, self.cancelled, boottime() + self.seconds,
-            self.act_until, self.repeat,
+            self.act_until, self.repeat, self._pause,
         )  # fmt: skip
+
+    def _pause(self, point: Point) -> None:
+        self.pausing(point)
 
     def call(self, name: str, text: str) -> ToolResult:
         return dispatch.run_one(self.context(), name, text)
