@@ -1,5 +1,5 @@
-"""A worker as a process of its own, to be frozen: it runs what there is, with a tool that starts a process, and says
-when it has."""
+"""A worker as a process of its own, to be frozen: it runs what there is, with a tool whose effect is seen from outside,
+and says when it has."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 
 from tests.ground import ground
 from tests.tools import signalling
+from workers.pause import Point
 from workers.tools import registry
 
 
 def main(database_url: str, redis_url: str, provider_url: str, home: str, pause_at: str, fifo: str) -> None:
-    registry.add(signalling.tool(Path(fifo)))
+    registry.add(signalling.tool(Path(fifo), Point(pause_at.partition(":")[0])))
     # A lease that the test outlives, and a heart that beats often: a process that thaws has its lease back at once.
     more = {"lease_s": 2, "heartbeat_s": 0.2, "pause_at": pause_at}
     with ground(database_url, redis_url, provider_url, Path(home), **more) as worker:

@@ -1,5 +1,6 @@
-"""A worker that is frozen between its last check and the start of a tool's process, until others have said that nobody
-knows what became of the run: when it goes on, the launcher refuses, and what they said stays true."""
+"""A worker that is frozen in a run until others have said that nobody knows what became of it: when it goes on, with
+its lease there again, what they said stays true. Between its last check and the start of a tool's process the launcher
+refuses; before its last check, that check does."""
 
 from __future__ import annotations
 
@@ -14,17 +15,19 @@ import pytest
 from tests.ground import ROOT, Ground, Rehearsal, until
 from tests.loop.dying import take_away
 from tests.tools import signalling
+from workers.pause import Point
 from workers.tools import registry
 
 
-def test_what_was_told_to_be_unknown_does_not_begin_when_its_worker_goes_on(
-    worker: Ground, provider: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("point", [Point.STARTING, Point.IN_TOOL])
+def test_what_was_told_to_be_unknown_does_not_happen_when_its_worker_goes_on(
+    worker: Ground, provider: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: Point
 ) -> None:
     fifo, pauses = tmp_path / "word", tmp_path / "pauses"
     os.mkfifo(fifo)
     pauses.mkdir()
     heard = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    tool = signalling.tool(fifo)
+    tool = signalling.tool(fifo, point)
     monkeypatch.setitem(vars(registry)["_ALL"], tool.name, tool)
     session = worker.session()
     provider.script([{"tools": [{"name": tool.name, "input": {}}]}, {"text": "I see"}], session=str(session))
@@ -32,7 +35,7 @@ def test_what_was_told_to_be_unknown_does_not_begin_when_its_worker_goes_on(
     settings = worker.settings
     arguments = [
         settings.database_url, settings.redis_url, settings.provider_base_url or "", str(tmp_path),
-        f"starting:{pauses}", str(fifo),
+        f"{point}:{pauses}", str(fifo),
     ]  # fmt: skip
     with subprocess.Popen(
         [sys.executable, "-m", "tests.loop.late_worker", *arguments], cwd=ROOT, text=True,
@@ -43,16 +46,17 @@ def test_what_was_told_to_be_unknown_does_not_begin_when_its_worker_goes_on(
         boot = late.stdout.readline().strip()
         late.stdin.write("look\n")
         late.stdin.flush()
-        until((pauses / str(late.pid)).exists, 20, "the moment before its process starts")
+        until((pauses / str(late.pid)).exists, 20, "the point")
         os.kill(late.pid, signal.SIGSTOP)
-        over = "select 1 from workers where boot_id = %s and lease_until < clock_timestamp()"
-        until(lambda: worker.rows(over, boot), 20, "the end of its lease")
+        lease = "select lease_until > clock_timestamp() as runs from workers where boot_id = %s"
+        until(lambda: not worker.one(lease, boot)["runs"], 20, "the end of its lease")
         take_away(worker, turn, session)
         worker.look()
         before = worker.rows("select * from tool_runs where turn = %s", turn)
 
-        (pauses / "go").touch()
         os.kill(late.pid, signal.SIGCONT)
+        until(lambda: worker.one(lease, boot)["runs"], 20, "a lease that is there again")
+        (pauses / "go").touch()
 
         assert late.stdout.readline() == "ran 1\n"
         late.kill()

@@ -1,5 +1,5 @@
-"""A process with an effect: it writes one word to the pipe that it was given. It runs as the job `git` does, in a child
-of the launcher and under its seal; no tool of the product starts it."""
+"""An effect that is seen from outside: one word in a pipe, written by a process that runs as the job `git` does, in a
+child of the launcher and under its seal, or by the worker itself. No tool of the product does it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 
 from shared.values import Repeat
+from workers.pause import Point
 from workers.tools import child
-from workers.tools.context import Arguments, ToolContext, ToolResult
+from workers.tools.context import Arguments, ToolContext, ToolResult, check_acting
 from workers.tools.tool import Tool
 
 SHELL = "/bin/sh"
@@ -38,14 +39,20 @@ def said(pipe: int) -> bytes:
         return b""
 
 
-def tool(fifo: Path) -> Tool:
-    """May run only once, and writes to the named pipe."""
+def tool(fifo: Path, point: Point) -> Tool:
+    """May run only once, and writes to the named pipe: at `starting` by a process, at `in_tool` in the worker, after
+    its last check."""
 
     def run(context: ToolContext, arguments: Arguments) -> ToolResult:
         del arguments
         pipe = os.open(fifo, os.O_WRONLY)
         try:
-            act(context, pipe)
+            if point is Point.STARTING:
+                act(context, pipe)
+            else:
+                context.pausing(point)
+                check_acting(context)
+                os.write(pipe, WORD)
         finally:
             os.close(pipe)
         return ToolResult("signalled")
