@@ -17,7 +17,7 @@ from scheduler import deliveries, tick
 from scheduler.ringing import ring_waiting
 from scheduler.room import Room
 from scheduler.wake import Waker
-from shared.life import boottime
+from shared.boottime import boottime
 from shared.store.pool import Connection
 from shared.store.statements import one, schedule
 

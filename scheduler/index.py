@@ -20,7 +20,7 @@ from psycopg.rows import DictRow
 from scheduler.readable import TEXT_BYTES, readable
 from scheduler.room import Room
 from shared import words
-from shared.life import boottime
+from shared.boottime import boottime
 from shared.store.pool import Connection
 from shared.store.statements import every, one, run, schedule
 

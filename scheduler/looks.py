@@ -11,7 +11,7 @@ from psycopg.rows import DictRow
 
 from scheduler.liveness import GAP_S, LOOKS_APART_S, Dead, Seen, Suspect, Watch, Why
 from scheduler.room import Room
-from shared.life import boottime
+from shared.boottime import boottime
 from shared.store.deadline import within
 from shared.store.pool import Connection
 from shared.store.statements import every, liveness

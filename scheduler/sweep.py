@@ -10,8 +10,8 @@ from scheduler import parks, stopping, takeover, upkeep
 from scheduler.ringing import ring_waiting
 from scheduler.room import Room
 from scheduler.wake import Waker
+from shared.boottime import boottime
 from shared.errors import StoreUnavailable
-from shared.life import boottime
 
 SLOW_S = 30.0
 PARKS_S = 5.0

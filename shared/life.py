@@ -14,13 +14,13 @@ import os
 import select
 import socket
 import threading
-import time
 import uuid
 from typing import Literal
 
 import psycopg
 import structlog
 
+from shared.boottime import boottime
 from shared.ids import lock_key
 from shared.settings import Settings
 from shared.store.deadline import within
@@ -30,17 +30,11 @@ from shared.store.statements import liveness, one, run
 log = structlog.get_logger("life")
 _FAILURES = (psycopg.Error, OSError, RuntimeError)
 """Of the database, of descriptors, of threads: a life that ended over one would take its process's turns along."""
-_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _CONNECT_S = 3
 _ANSWER_S = 4.0
 _STOP_S = 5.0
 _UNLOCKED_BEAT_S = 0.3
 """While the lock is away the heartbeat alone says that we live: the sweep believes it for one second."""
-
-
-def boottime() -> float:
-    """Seconds on a clock that also counts while the machine sleeps."""
-    return time.clock_gettime(_CLOCK)
 
 
 class Life:
@@ -51,6 +45,8 @@ class Life:
         self.lock_key = lock_key(self.boot_id)
         self.renewals = 0
         self.relocks = 0
+        self.lapses = 0
+        """How often the lease was over before it was renewed: others may have taken away what was held before."""
         self._settings = settings
         self._row = {
             "boot": self.boot_id, "kind": kind, "host": socket.gethostname(), "pid": os.getpid(), "slots": slots,
@@ -200,6 +196,9 @@ class Life:
         begun = boottime()
         with within(connection, _ANSWER_S):
             row = one(connection, liveness.BEAT, {**self._row, "draining": self._draining.is_set()})
+        # Counted before the lease is there again: who sees the new one must see that the old one had ended.
+        if self.renewals and boottime() >= self._until:
+            self.lapses += 1
         self._until = begun + self._settings.lease_s - self._margin
         self.renewals += 1
         self._alive.set()

@@ -119,6 +119,8 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
 def _take_up(ports: Ports, held: Held) -> Batch:
     """What the last committed step left open, as it stands now."""
     left = resuming.left_open(ports, held)
+    if left.wait is not None:
+        return Batch((), left.wait)
     batch = toolbatch.run_batch(ports, held, left.runs)
     return replace(batch, results=_in_order((*left.results, *batch.results)))
 
@@ -191,7 +193,8 @@ def _plan(
 def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnOutcome | _Stepped | None:
     content, reasoning = conversing.content_of(reply)
     held_back = stands.names(ports.settings.approve_tools)
-    runs = recording.runs_of(reply.tool_calls, planned.step, held_back) if planned.purpose is Purpose.MAIN else ()
+    calls = reply.tool_calls if planned.purpose is Purpose.MAIN else ()
+    runs = recording.runs_of(ports.life, calls, planned.step, held_back)
     bill = conversing.bill(held, planned, reply)
     outcome = conversing.settled(bill, reply, content, reasoning, runs)
     ending = _ending(planned, reply) if not runs else None

@@ -28,6 +28,7 @@ class Point(StrEnum):
     RECORDING = "recording"  # in the transaction that records it
     RECORDED = "recorded"  # T1 is committed
     BEFORE_TOOL = "before_tool"
+    STARTING = "starting"  # past the worker's last check, before the launcher hears of a tool's process
     IN_TOOL = "in_tool"  # past every check, and nothing has happened yet; only a drill's own tools know it
     AFTER_TOOL = "after_tool"
     RESERVED = "reserved"

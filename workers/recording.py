@@ -16,6 +16,7 @@ from typing import Any
 from psycopg.rows import DictRow
 
 from shared.errors import LeaseLost
+from shared.life import Life
 from shared.request.marked import Ttl
 from shared.store import children
 from shared.store.arrays import array
@@ -24,8 +25,9 @@ from shared.store.statements import one, run, turn_end, waiting
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import CallStatus, Purpose, Refund, Repeat, RunStatus, TurnStatus
-from workers import fence, gathering, reserving
+from workers import fence, gathering, grants, reserving
 from workers.compaction import breaker
+from workers.grants import Grant
 from workers.held import Held
 from workers.outgoing import returned
 from workers.pause import Point
@@ -35,21 +37,29 @@ from workers.reduction import look, meters, state
 from workers.reduction.state import Context
 from workers.reserving import Planned
 from workers.tools import registry
+from workers.tools.tool import RUN_S
 
-RUN_S = 120.0
-"""How long one tool run may take; `may_run_until` tells others until when it may still happen."""
 WARM_S = {Ttl.MINUTES: 300.0, Ttl.HOUR: 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A tool run as asked for in T1."""
+    """A tool run as asked for in T1. `grant` is there once it is told as `started` by this holder; `unknown` where an
+    earlier holder may have run it already: what is told of it should it not come to its end now."""
 
     step: int
     ordinal: int
     call: ToolCall
     repeat: Repeat
     status: RunStatus
+    grant: Grant | None = None
+    unknown: str | None = None
+
+    @property
+    def run_s(self) -> float:
+        """How long it may take; `may_run_until` tells others until when it may still happen."""
+        tool = registry.TOOLS.get(self.call.name)
+        return RUN_S if tool is None else tool.run_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +104,7 @@ class Recorded:
     ended: bool
 
 
-def runs_of(calls: Sequence[ToolCall], step: int, held_back: Collection[str] = ()) -> tuple[Run, ...]:
+def runs_of(life: Life, calls: Sequence[ToolCall], step: int, held_back: Collection[str] = ()) -> tuple[Run, ...]:
     """The runs of a batch. Where all may be repeated they are `started` together; else only the first one is.
 
     A run of a tool in `held_back` needs somebody else first, and so begins by itself nowhere.
@@ -102,9 +112,12 @@ def runs_of(calls: Sequence[ToolCall], step: int, held_back: Collection[str] = (
     repeats = [registry.TOOLS[c.name].repeat if c.name in registry.TOOLS else Repeat.REPEATABLE for c in calls]
     back = [call.name in held_back for call in calls]
     together = not any(back) and all(repeat is Repeat.REPEATABLE for repeat in repeats)
-    return tuple(
+    runs = [
         Run(step, at + 1, call, repeat, RunStatus.STARTED if together or (at == 0 and not back[0]) else RunStatus.ASKED)
         for at, (call, repeat) in enumerate(zip(calls, repeats, strict=True))
+    ]
+    return tuple(
+        replace(run, grant=grants.given(life, run.run_s)) if run.status is RunStatus.STARTED else run for run in runs
     )
 
 
@@ -281,7 +294,7 @@ def _values(held: Held, planned: Planned, outcome: Outcome, context: Context, *,
         "request_id": outcome.request_id, "stop_reason": outcome.stop_reason,
         "first_token_ms": None if outcome.first_token_ms is None else int(outcome.first_token_ms),
         "step_done": int(outcome.step_done), "content": outcome.content, "blocks": outcome.reasoning,
-        "cut": outcome.cut, "may_run_s": RUN_S,
+        "cut": outcome.cut, "r_may_run_s": array(r.run_s for r in outcome.runs),
         "r_ordinal": array(r.ordinal for r in outcome.runs), "r_call_id": array(r.call.id for r in outcome.runs),
         "r_tool": array(r.call.name for r in outcome.runs),
         "r_arguments": array(r.call.arguments_text for r in outcome.runs),

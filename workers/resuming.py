@@ -1,39 +1,45 @@
 """What a crash left open in a turn's last committed step, and the truth about each of its runs.
 
-A repeatable run runs again. A run that may happen only once and was `started` without a result is answered as
+A repeatable run runs again, and so does a keyed one, under the same key. A checkable one is checked: what happened is
+recorded as done; what did not runs again, once the lost run can no longer happen, and the turn sleeps until then. A run
+that may happen only once and was `started` without a result, and one of which its check cannot tell, is answered as
 unknown, with the time until which it may still have happened: no side effect happens twice, and the model is told.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Literal
+from typing import Literal, assert_never
 
 from psycopg.rows import DictRow
 
+from shared import effects
+from shared.boottime import boottime
 from shared.store.statements import every, holder
-from shared.store.statements import step as statements
-from shared.values import EventKind, Repeat, RunStatus
-from workers.emit import emit
+from shared.values import ParkReason, Repeat, RunStatus
+from workers import toolbatch
 from workers.held import Held
 from workers.outgoing import Finished
 from workers.ports import Ports
 from workers.providers.arguments import why_unfit
 from workers.providers.replies import ToolCall
 from workers.recording import Run
-from workers.waiting.writes import fenced
+from workers.tools import checking, registry
+from workers.tools.tool import CannotTell, Checked, DidNotHappen, Happened
+from workers.waiting.state import Wait
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """`results` are known already; `runs` are to be run, in order. Together they answer every open call."""
+    """`results` are known already; `runs` are to be run, in order. Together they answer every open call; or, with
+    `wait`, the turn must sleep before the rest can be said."""
 
     results: tuple[Finished, ...]
     runs: tuple[Run, ...]
+    wait: Wait | None = None
 
 
-Next = Literal["run", "known", "unknown"]
+Next = Literal["run", "known", "check", "unknown"]
 
 
 def next_for(status: RunStatus, repeat: Repeat, *, unfit: bool = False) -> Next:
@@ -45,52 +51,94 @@ def next_for(status: RunStatus, repeat: Repeat, *, unfit: bool = False) -> Next:
         case RunStatus.ASKED | RunStatus.APPROVED:
             return "run"
         case RunStatus.STARTED:
-            return "run" if unfit or repeat in (Repeat.REPEATABLE, Repeat.KEYED) else "unknown"
+            return "run" if unfit else _of_started(repeat)
 
 
-def unknown_text(until: datetime | None) -> str:
-    """What the model reads of a run whose outcome nobody knows."""
-    when = f"until {until:%H:%M:%S} UTC" if until else "at any time"
-    return (
-        f"outcome unknown: the worker was lost while this ran. It may have happened {when}; check before repeating it."
-    )
+def _of_started(repeat: Repeat) -> Next:
+    match repeat:
+        case Repeat.REPEATABLE | Repeat.KEYED:
+            return "run"
+        case Repeat.CHECKABLE:
+            return "check"
+        case Repeat.ONCE:
+            return "unknown"
 
 
 def left_open(ports: Ports, held: Held) -> Left:
-    """Read what is open of the last committed step; nothing where the turn is fresh."""
+    """Read what is open of the last committed step; nothing where the turn is fresh. Raises LeaseLost."""
     if held.step == 0:
         return Left((), ())
     params = {"turn": held.claim.turn, "step": held.step}
     rows = ports.database.read(lambda c: every(c, holder.OPEN_RUNS, params))
-    results: list[Finished] = []
-    runs: list[Run] = []
-    for row in rows:
-        unfit = why_unfit(row["tool"], row["arguments"])
-        match next_for(RunStatus(row["status"]), Repeat(row["repeat"]), unfit=unfit is not None):
-            case "known":
-                results.append(_finished(row, row["status"], row["result"] or "(no output)", is_error=row["is_error"]))
-            case "unknown":
-                unknown = _finished(row, RunStatus.UNKNOWN, unknown_text(row["may_run_until"]), is_error=True)
-                _tell(ports, held, unknown)
-                results.append(unknown)
-            case "run":
-                call = ToolCall(row["call_id"], row["tool"], row["arguments"], unfit)
-                runs.append(Run(row["step"], row["ordinal"], call, Repeat(row["repeat"]), RunStatus(row["status"])))
-    return Left(tuple(results), tuple(runs))
+    found = [_look(ports, held, row) for row in rows]
+    waits = [one.limit_s for one in found if isinstance(one, Wait)]
+    return Left(
+        tuple(one for one in found if isinstance(one, Finished)),
+        tuple(one for one in found if isinstance(one, Run)),
+        Wait(ParkReason.TIME, max(waits)) if waits else None,
+    )
 
 
-def _tell(ports: Ports, held: Held, unknown: Finished) -> None:
-    """That nobody knows stands in the ledger at once, and is told with it: the next holder finds it said. Raises
-    LeaseLost."""
-    values = {
-        "step": unknown.step, "ordinal": unknown.ordinal, "status": unknown.status, "result": unknown.text,
-        "is_error": True,
-    }  # fmt: skip
-    fenced(ports, held, statements.FINISH_RUN, values)
-    emit(
-        ports, held, EventKind.TOOL_FINISHED, step=unknown.step, ordinal=unknown.ordinal, tool=unknown.tool,
-        status=unknown.status, is_error=True, chars=len(unknown.text), note=None,
+def _look(ports: Ports, held: Held, row: DictRow) -> Finished | Run | Wait:
+    """One run: its result, or what is to be run, or how long nobody can say."""
+    unfit = why_unfit(row["tool"], row["arguments"])
+    status, repeat = RunStatus(row["status"]), Repeat(row["repeat"])
+    match next_for(status, repeat, unfit=unfit is not None):
+        case "known":
+            return _finished(row, status, row["result"] or "(no output)", is_error=row["is_error"])
+        case "unknown":
+            return _unknown(ports, held, row)
+        case "check":
+            return _checked(ports, held, row, _check(ports, held, row))
+        case "run":
+            maybe = status is RunStatus.STARTED and repeat is not Repeat.REPEATABLE and unfit is None
+            return _run(row, unfit, _unknown_text(row) if maybe else None)
+
+
+def _check(ports: Ports, held: Held, row: DictRow) -> Checked:
+    """Asked on every claim anew: a check changes nothing. A turn that is to stop at once does not wait for it."""
+    tool = registry.TOOLS.get(row["tool"])
+    if tool is None:
+        return CannotTell("there is no such tool any more")
+    if held.must_stop():
+        return CannotTell("the turn was stopped before this was looked up")
+    context = toolbatch.context(
+        ports, held, row["step"], row["ordinal"], deadline=boottime() + checking.CHECK_S
     )  # fmt: skip
+    return checking.ask(context, tool, row["arguments"])
+
+
+def _checked(ports: Ports, held: Held, row: DictRow, said: Checked) -> Finished | Run | Wait:
+    match said:
+        case Happened(result):
+            status = RunStatus.FAILED if result.is_error else RunStatus.DONE
+            found = _finished(row, status, result.text, is_error=result.is_error)
+            toolbatch.settle(ports, held, found, "it had happened when its worker was lost")
+            return found
+        case DidNotHappen():
+            # Asked before its time was over, "not yet" is all that this can mean: what ran it may live, and act.
+            return Wait(ParkReason.TIME, row["left_s"]) if row["left_s"] > 0 else _run(row, None, None)
+        case CannotTell(why):
+            return _unknown(ports, held, row, why)
+        case _:
+            assert_never(said)
+
+
+def _unknown(ports: Ports, held: Held, row: DictRow, why: str | None = None) -> Finished:
+    """That nobody knows stands in the ledger at once, and is told with it: the next holder finds it said."""
+    found = _finished(row, RunStatus.UNKNOWN, _unknown_text(row, why), is_error=True)
+    toolbatch.settle(ports, held, found)
+    return found
+
+
+def _unknown_text(row: DictRow, why: str | None = None) -> str:
+    tool = registry.TOOLS.get(row["tool"])
+    return effects.unknown(row["may_run_until"], why=why, look=None if tool is None else tool.look)
+
+
+def _run(row: DictRow, unfit: str | None, unknown: str | None) -> Run:
+    call = ToolCall(row["call_id"], row["tool"], row["arguments"], unfit)
+    return Run(row["step"], row["ordinal"], call, Repeat(row["repeat"]), RunStatus(row["status"]), unknown=unknown)
 
 
 def _finished(row: DictRow, status: str, text: str, *, is_error: bool) -> Finished:

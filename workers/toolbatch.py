@@ -6,10 +6,11 @@ a run that may not be repeated commits its own result when it ends.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from shared.boottime import boottime
 from shared.errors import LeaseLost
 from shared.request import estimate
 from shared.store.pool import Connection
@@ -17,21 +18,23 @@ from shared.store.statements import one
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import EventKind, Repeat, RunStatus
-from workers import batch_room, fence
+from workers import batch_room, fence, grants
 from workers.batch_room import Room
 from workers.emit import emit
+from workers.grants import Grant
 from workers.held import Held, Interrupt
 from workers.outgoing import Finished
 from workers.pause import Point
 from workers.ports import Ports
 from workers.providers.models import limits
-from workers.recording import RUN_S, Run
+from workers.recording import Run
 from workers.tools import dispatch
-from workers.tools.context import Store, ToolContext, ToolResult
+from workers.tools.context import Came, Store, ToolContext, ToolResult
 from workers.waiting.stands import of_batch
 from workers.waiting.state import Answered, Wait
 
 CANCELLED = "cancelled before it ran: the turn was stopped"
+_NEVER_RAN = ToolResult(CANCELLED, is_error=True, came=Came.STOPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> Batch:
         stand = stands.get(run.ordinal)
         refusal = CANCELLED if held.must_stop() else room.refusal()
         if refusal is not None:
-            results.append(_finished(run, RunStatus.CANCELLED, ToolResult(refusal, is_error=True)))
+            results.append(_left_out(ports, held, run, refusal))
             continue
         if isinstance(stand, Wait):
             _keep(ports, held, runs, results)
@@ -64,9 +67,10 @@ def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> Batch:
         if isinstance(stand, Answered):
             results.append(replace(stand.finished, text=room.take(stand.finished.text)))
             continue
-        if not together and run.status is RunStatus.ASKED:
-            _start(ports, held, run)
-        results.append(_run(ports, held, run, room))
+        if not together and run.grant is None:
+            results.append(_run(ports, held, replace(run, grant=_start(ports, held, run)), room))
+        else:
+            results.append(_run(ports, held, run, room))
     return Batch(tuple(results))
 
 
@@ -92,6 +96,15 @@ def _room(held: Held) -> Room:
     return batch_room.room(held.claim.model, limits(held.claim.model).window, used)
 
 
+def _left_out(ports: Ports, held: Held, run: Run, refusal: str) -> Finished:
+    """It does not run here. That it never ran can be said only of one that nobody had started before."""
+    if run.unknown is None:
+        return _finished(run, RunStatus.CANCELLED, ToolResult(refusal, is_error=True))
+    found = _finished(run, RunStatus.UNKNOWN, ToolResult(run.unknown, is_error=True))
+    settle(ports, held, found)
+    return found
+
+
 def _run(ports: Ports, held: Held, run: Run, room: Room) -> Finished:
     emit(
         ports, held, EventKind.TOOL_CALLED, step=run.step, ordinal=run.ordinal, tool=run.call.name,
@@ -99,55 +112,86 @@ def _run(ports: Ports, held: Held, run: Run, room: Room) -> Finished:
     )  # fmt: skip
     held.last_tool = run.call.name
     ports.pauses.at(Point.BEFORE_TOOL)
-    result = _perform(ports, held, run) if _may_begin(ports, held, run) else ToolResult(CANCELLED, is_error=True)
+    grant = _granted(ports, held, run)
+    result = _NEVER_RAN if grant is None else _perform(ports, held, run, grant)
     ports.pauses.at(Point.AFTER_TOOL)
-    result = replace(result, text=room.take(result.text))
-    cancelled = result.is_error and held.interrupted() is Interrupt.CANCEL
-    status = RunStatus.CANCELLED if cancelled else RunStatus.FAILED if result.is_error else RunStatus.DONE
+    status = _status(held, run, result)
+    text = run.unknown if status is RunStatus.UNKNOWN and run.unknown is not None else result.text
+    result = replace(result, text=room.take(text))
     finished = _finished(run, status, result)
     if run.repeat is not Repeat.REPEATABLE:
         _commit_result(ports, held, finished)
-    emit(
-        ports, held, EventKind.TOOL_FINISHED, step=run.step, ordinal=run.ordinal, tool=run.call.name,
-        status=status, is_error=result.is_error, chars=len(result.text), note=result.note,
-    )  # fmt: skip
+    _tell(ports, held, finished, result.note)
     return finished
 
 
-def _may_begin(ports: Ports, held: Held, run: Run) -> bool:
+def _status(held: Held, run: Run, result: ToolResult) -> RunStatus:
+    if result.came is Came.LOST or (result.came is Came.STOPPED and run.unknown is not None):
+        return RunStatus.UNKNOWN
+    if not result.is_error:
+        return RunStatus.DONE
+    return RunStatus.CANCELLED if held.interrupted() is Interrupt.CANCEL else RunStatus.FAILED
+
+
+def settle(ports: Ports, held: Held, finished: Finished, note: str | None = None) -> None:
+    """A result that is known without a run stands in the ledger and is told. Raises LeaseLost."""
+    _commit_result(ports, held, finished)
+    _tell(ports, held, finished, note)
+
+
+def _tell(ports: Ports, held: Held, finished: Finished, note: str | None) -> None:
+    emit(
+        ports, held, EventKind.TOOL_FINISHED, step=finished.step, ordinal=finished.ordinal, tool=finished.tool,
+        status=finished.status, is_error=finished.is_error, chars=len(finished.text), note=note,
+    )  # fmt: skip
+
+
+def _granted(ports: Ports, held: Held, run: Run) -> Grant | None:
     """Right before a run: past its lease this worker must not act, for others may have been told that it is dead.
 
     A lease also runs out while the database is away. Then nobody took the turn, and giving it up here would strand it
     with a holder that lives: so the renewal is waited for, and `started` said again, which the fence refuses if it
-    was taken. False where the turn was stopped meanwhile.
+    was taken. None where the turn was stopped meanwhile.
     """
-    while not ports.life.may_act():
+    grant = None if run.repeat is Repeat.REPEATABLE else run.grant
+    grant = grant or grants.given(ports.life, run.run_s)
+    while grants.act_until(ports.life, grant) <= boottime():
         if ports.life.await_lease(1.0):
-            _start(ports, held, run)
+            grant = _start(ports, held, run)
         elif held.must_stop():
-            return False
-    return True
+            return None
+    return grant
 
 
-def _perform(ports: Ports, held: Held, run: Run) -> ToolResult:
+def _perform(ports: Ports, held: Held, run: Run, grant: Grant) -> ToolResult:
     stop = held.stopped_tools.get(run.call.name)
     if stop is not None:
-        return ToolResult(f"refused: an admin stopped the tool {run.call.name} (stop {stop})", is_error=True)
+        words = f"refused: an admin stopped the tool {run.call.name} (stop {stop})"
+        return ToolResult(words, is_error=True, came=Came.STOPPED)
     if run.call.malformed is not None:
         return ToolResult(f"the arguments could not be read: {run.call.malformed}", is_error=True)
-    context = ToolContext(
+    made = context(ports, held, run.step, run.ordinal, deadline=boottime() + run.run_s)
+    if run.repeat is not Repeat.REPEATABLE:
+        right = partial(grants.act_until, ports.life, grant)
+        made = replace(made, repeat=run.repeat, deadline=grant.deadline, act_until=right)
+    return dispatch.run_one(made, run.call.name, run.call.arguments_text, held.claim.tools)
+
+
+def context(ports: Ports, held: Held, step: int, ordinal: int, *, deadline: float) -> ToolContext:
+    """Of a run that only reads."""
+    return ToolContext(
         session=str(held.claim.session),
         turn=str(held.claim.turn),
-        step=run.step,
-        ordinal=run.ordinal,
+        step=step,
+        ordinal=ordinal,
         workspace=held.claim.workspace,
         attached=held.claim.folder,
         cancelled=held.must_stop,
-        deadline=time.monotonic() + RUN_S,
-        may_act=ports.life.may_act,
         store=Store(ports.database, ports.settings, held.claim.session, held.claim.turn, held.claim.fence),
+        deadline=deadline,
+        act_until=ports.life.lease_deadline,
+        pausing=ports.pauses.at,
     )
-    return dispatch.run_one(context, run.call.name, run.call.arguments_text, held.claim.tools)
 
 
 def _finished(run: Run, status: RunStatus, result: ToolResult) -> Finished:
@@ -159,9 +203,11 @@ def _key(held: Held, step: int, ordinal: int) -> dict[str, object]:
     return {"session": claim.session, "fence": claim.fence, "turn": claim.turn, "step": step, "ordinal": ordinal}
 
 
-def _start(ports: Ports, held: Held, run: Run) -> None:
-    values = _key(held, run.step, run.ordinal) | {"holder": held.claim.holder, "may_run_s": RUN_S}
+def _start(ports: Ports, held: Held, run: Run) -> Grant:
+    grant = grants.given(ports.life, run.run_s)
+    values = _key(held, run.step, run.ordinal) | {"holder": held.claim.holder, "may_run_s": run.run_s}
     _fenced(ports, held, lambda c: one(c, statements.START_RUN, values) is not None)
+    return grant
 
 
 def _commit_result(ports: Ports, held: Held, finished: Finished) -> None:

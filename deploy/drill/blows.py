@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from deploy.drill.effect import NAMES, Key
+from deploy.drill.effect import ONCE, Key
 from deploy.drill.rig import Pause, Rig, Row, slack, until
 
 _HELD = """
@@ -25,7 +25,8 @@ _STILL_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class InHand:
-    """Of one worker at the moment it stopped: its turns, and the runs between `started` and their result."""
+    """Of one worker at the moment it stopped: its turns, and the runs that may happen once between `started` and their
+    result."""
 
     boot: str
     turns: frozenset[str]
@@ -36,7 +37,7 @@ def frozen(rig: Rig, pid: int) -> tuple[float, InHand]:
     """Stop it. Returns when that was, and what it had in hand: a statement on its way still counts."""
     worker = rig.one("select boot_id::text as boot from workers where pid = %s and stopped_at is null", pid)
     at = rig.kill(pid, signal.SIGSTOP)
-    rows = _settled(lambda: rig.rows(_HELD, list(NAMES), worker["boot"]))
+    rows = _settled(lambda: rig.rows(_HELD, list(ONCE), worker["boot"]))
     started = frozenset(Key(row["turn"], row["step"], row["ordinal"]) for row in rows if row["step"] is not None)
     return at, InHand(worker["boot"], frozenset(row["turn"] for row in rows), started)
 

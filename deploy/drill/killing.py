@@ -1,4 +1,5 @@
-"""SIGKILL of a worker at a named point of a step, while another lives."""
+"""SIGKILL of a worker at a named point of a step, while another lives; and between `started` and `done` of a run that
+is keyed or checkable, before its effect and after it."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import signal
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from deploy.drill import blows, load
+from deploy.drill import blows, effect, load
 from deploy.drill.figures import Figures, account
 from deploy.drill.load import Load
 from deploy.drill.rig import Rig
@@ -51,4 +52,23 @@ def at(point: str, rig: Rig, figures: Figures) -> None:
     account(rig, figures, turns, may_be_unknown=hand.started)
 
 
-ROWS: Mapping[str, Callable[[Rig, Figures], None]] = {f"kill:{point}": partial(at, point) for point in POINTS}
+def between(point: str, tool: str, rig: Rig, figures: Figures) -> None:
+    """The worker dies in the run, with its effect to come or behind it: it happens once, and nothing is unknown."""
+    rig.workers_ready(2, of_more=True)
+    pause = rig.arm(point)
+    turns = load.effects(rig, tool=tool)
+    pid = load.tended(rig, pause.pid, 20, f"a worker at {point}")
+    _, hand = blows.frozen(rig, pid)
+    killed_at = rig.kill(pid, signal.SIGKILL)
+    figures.resumes += blows.resumed(rig, [(killed_at, hand)], 30)
+    account(rig, figures, turns)
+
+
+ROWS: Mapping[str, Callable[[Rig, Figures], None]] = {
+    **{f"kill:{point}": partial(at, point) for point in POINTS},
+    **{
+        f"{kind}:{point}": partial(between, point, tool)
+        for kind, tool in (("keyed", effect.KEYED), ("checkable", effect.CHECKED))
+        for point in ("in_tool", "after_tool")
+    },
+}

@@ -29,9 +29,9 @@ class Load:
         return Load(self.turns + other.turns, self.effects + other.effects)
 
 
-def effects(rig: Rig, count: int = 1) -> Load:
+def effects(rig: Rig, count: int = 1, tool: str = effect.EFFECT) -> Load:
     """Turns of two steps with two effects each."""
-    return Load(tuple(_send(rig, _steps(effect.EFFECT)) for _ in range(count)), count * STEPS * CALLS)
+    return Load(tuple(_send(rig, _steps(tool)) for _ in range(count)), count * STEPS * CALLS)
 
 
 def asked(rig: Rig) -> Load:

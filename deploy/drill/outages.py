@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
+import psycopg
+
 from deploy.drill import blows, load
 from deploy.drill.figures import Figures, account
 from deploy.drill.killing import WORKERS
@@ -66,23 +68,43 @@ def unreachable(rig: Rig, figures: Figures, *, seconds: float) -> None:
 
 
 def twice(rig: Rig, figures: Figures) -> None:
-    """A job comes due under two beats and two schedulers: it runs once."""
+    """A job comes due under two beats and two schedulers; the scheduler that has it in hand dies in the middle of the
+    transaction that starts it, and so does a beat: it runs once."""
+    until(lambda: len(rig.pids("scheduler")) == len(rig.pids("beat")) == 2, 30 * slack(), "two of each")
     name = load.job_script(rig)
     asked = {"name": name, "cron": "0 0 1 1 *", "prompt": f"have your effects, script:{name}"}
     job = rig.http.post("/v1/jobs", json=asked).raise_for_status().json()["id"]
     until(lambda: rig.rows("select 1 from jobs where id = %s and next_at is not null", job), 20 * slack(), "its plan")
-    due = "update jobs set next_at = date_trunc('year', clock_now()) where id = %s returning id"
-    began = time.monotonic()
-    rig.one(due, job)
+    killed_at = _killed_in_its_tick(rig, job)
     query = "select turn::text from ticks where job = %s and turn is not null"
     until(lambda: rig.rows(query, job), 30 * slack(), "the tick")
-    figures.resumes.append(time.monotonic() - began)
+    figures.resumes.append(time.time() - killed_at)
     time.sleep(1.5)  # long enough for another scheduler's timer
     turns = tuple(row["turn"] for row in rig.rows(query, job))
     if len(turns) != 1:
         figures.wrong("duplicated", f"{len(turns)} runs of one tick")
     account(rig, figures, Load(turns, len(turns) * load.STEPS * load.CALLS))
     rig.http.request("DELETE", f"/v1/jobs/{job}").raise_for_status()
+
+
+_TICKING = """
+select split_part(application_name, ' ', 2)::int as pid from pg_stat_activity
+where datname = current_database() and wait_event_type = 'Lock' and position('insert into ticks' in query) > 0
+"""
+
+
+def _killed_in_its_tick(rig: Rig, job: str) -> float:
+    """Let it come due while nobody can write a tick, kill the scheduler that waits for that with the job's row in hand,
+    and one beat. When that was."""
+    with psycopg.connect(rig.facts["database_url"]) as connection:
+        connection.execute("set local idle_in_transaction_session_timeout = 0")
+        connection.execute("lock table ticks in exclusive mode")
+        rig.one("update jobs set next_at = date_trunc('year', clock_now()) where id = %s returning id", job)
+        pid = until(lambda: rig.rows(_TICKING), 30 * slack(), "a scheduler in its tick")[0]["pid"]
+        at = rig.kill(pid, signal.SIGKILL)
+        rig.kill(rig.pids("beat")[0], signal.SIGKILL)
+        until(lambda: blows.gone(pid), 10 * slack(), "the end of a scheduler that was killed")
+        return at
 
 
 def _begun(rig: Rig, turns: Load) -> None:

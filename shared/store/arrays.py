@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def array(values: Iterable[str | int | None]) -> str:
-    """`{…}` of texts, integers or booleans. Every text is quoted, so what it holds cannot be taken for syntax."""
+def array(values: Iterable[str | float | None]) -> str:
+    """`{…}` of texts, numbers or booleans. Every text is quoted, so what it holds cannot be taken for syntax."""
     return "{" + ",".join(map(_element, values)) + "}"
 
 
-def _element(value: str | int | None) -> str:
+def _element(value: str | float | None) -> str:
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if value is None:

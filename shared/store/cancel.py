@@ -13,6 +13,7 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
+from shared import effects
 from shared.errors import Refused
 from shared.request import blocks
 from shared.store import children
@@ -24,7 +25,6 @@ from shared.store.waits import Woken
 from shared.values import TERMINAL, Repeat, RunStatus, TurnStatus
 
 NEVER_RAN = "cancelled: the turn was stopped before this was decided"
-MAY_HAVE_RUN = "outcome unknown: the worker was lost while this ran, and the turn is over; check before repeating it"
 MOST_BELOW = 200
 """Of a tree in one go; the sweep ends what is left of a larger one."""
 
@@ -111,6 +111,7 @@ def _content(row: DictRow) -> str:
     """The result of one open call: its own, where it had run by then."""
     if row["status"] in ("done", "failed", "unknown", "denied"):
         return blocks.join([blocks.tool_result(row["call_id"], row["result"] or "", row["is_error"])])
-    if row["status"] == RunStatus.STARTED and row["repeat"] in (Repeat.ONCE, Repeat.CHECKABLE):
-        return blocks.join([blocks.tool_result(row["call_id"], MAY_HAVE_RUN, is_error=True)])
+    if row["status"] == RunStatus.STARTED and row["repeat"] != Repeat.REPEATABLE:
+        text = effects.unknown(row["may_run_until"], why="and the turn is over")
+        return blocks.join([blocks.tool_result(row["call_id"], text, is_error=True)])
     return blocks.join([blocks.tool_result(row["call_id"], NEVER_RAN, is_error=True)])

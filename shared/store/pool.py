@@ -6,6 +6,7 @@ caller hands in `recover`, which reads, under the session's row lock, whether th
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
@@ -47,7 +48,8 @@ def _configure(connection: Connection) -> None:
 def open_pool(
     url: str, *, size: int = 10, wait_s: float = 10.0, name: str = "nightshift"
 ) -> ConnectionPool[Connection]:
-    """A FIFO pool of `size` connections, autocommit; `getconn` waits at most `wait_s` seconds."""
+    """A FIFO pool of `size` connections, autocommit; `getconn` waits at most `wait_s` seconds. The server shows whose
+    they are: the name, and the process's id."""
     return ConnectionPool(
         url,
         min_size=min(2, size),
@@ -56,7 +58,7 @@ def open_pool(
         open=True,
         name=name,
         configure=_configure,
-        kwargs={"autocommit": True, "application_name": name, "connect_timeout": 5},
+        kwargs={"autocommit": True, "application_name": f"{name} {os.getpid()}", "connect_timeout": 5},
         reconnect_timeout=5,
         max_idle=600,
     )

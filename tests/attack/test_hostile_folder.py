@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from deploy.local import home
+from shared.boottime import boottime
 from workers.tools import dispatch
 from workers.tools.context import ToolContext
 
@@ -19,7 +19,7 @@ def _context(tmp_path: Path, attached: Path) -> ToolContext:
     workspace.mkdir()
     return ToolContext(
         session="s", turn="t", step=1, ordinal=1, workspace=workspace, attached=attached, cancelled=lambda: False,
-        deadline=time.monotonic() + 30,
+        deadline=boottime() + 30,
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ import anthropic
 import httpx2
 import orjson
 
+from shared.boottime import boottime
 from workers.tools import dispatch
 from workers.tools.context import ToolContext
 
@@ -76,7 +77,7 @@ class Bare:
         return [{k: v for k, v in block.items() if v is not None} for block in blocks], stop
 
     def run(self, block: dict[str, Any], session: str, step: int) -> dict[str, Any]:
-        context = ToolContext(session, "bare", step, 1, self.workspace, None, lambda: False, time.monotonic() + 60)
+        context = ToolContext(session, "bare", step, 1, self.workspace, None, lambda: False, boottime() + 60)
         result = dispatch.run_one(context, block["name"], orjson.dumps(block["input"]).decode())
         return {
             "type": "tool_result", "tool_use_id": block["id"], "content": [{"type": "text", "text": result.text}],

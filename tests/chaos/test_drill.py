@@ -47,9 +47,9 @@ def test_no_point_of_the_drill_loses_repeats_or_hangs_anything(kind: str) -> Non
 
 
 def test_every_point_stands_in_one_of_the_kinds() -> None:
-    assert len(run.POINTS) == len(set(run.POINTS)) == 32
+    assert len(run.POINTS) == len(set(run.POINTS)) == 36
     assert {point.partition(":")[0] for point in run.POINTS} == {
-        "kill", "stop", "leader", "term", "valkey", "postgres", "broker", "twice", "commit",
+        "kill", "keyed", "checkable", "stop", "leader", "term", "valkey", "postgres", "broker", "twice", "commit",
     }  # fmt: skip
 
 
@@ -60,6 +60,13 @@ def test_an_effect_is_on_the_disk_with_the_name_of_its_run(tmp_path: Path) -> No
     for key in (one, other, one):
         effect.append(log, key)
     assert effect.logged(log) == Counter({one: 2, other: 1})
+
+
+def test_the_drills_far_side_has_the_effect_of_a_key_once(tmp_path: Path) -> None:
+    log = tmp_path / "effects.log"
+    assert [effect.append(log, Key("a", 1, 1), "key") for _ in range(2)] == [True, False]
+    assert effect.append(log, Key("a", 1, 1), "another key")  # what a key that is not stable would do
+    assert effect.logged(log) == Counter({Key("a", 1, 1): 2})
 
 
 @pytest.mark.parametrize("kind", ["lost", "duplicated", "hung", "wrongly_unknown"])

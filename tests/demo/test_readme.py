@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from api.cli.arguments import parser
+from deploy.drill.run import POINTS
 from shared.settings import Settings
 from shared.transitions import diagram
 
@@ -38,3 +39,12 @@ def test_the_defaults_of_the_table_are_the_ones_in_force() -> None:
     rows = dict(re.findall(r"^\| `NIGHTSHIFT_(\w+)`[^|]*\|[^|]*\| `?([^`|]+?)`? \|$", README, re.MULTILINE))
     for name in ("HOME", "MODEL", "MAX_STEPS", "SLOTS", "TEAM_ZONE", "LOG_LEVEL"):
         assert rows[name] == str(getattr(default, name.lower()))
+
+
+def test_the_drills_table_has_a_row_for_each_of_its_points_and_each_is_clean() -> None:
+    found = re.search(r"<!-- drill -->\n(.*?)\n<!-- /drill -->", README, re.DOTALL)
+    assert found is not None
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found.group(1).splitlines()]
+    assert rows[0][3:7] == ["lost", "duplicated", "unknown", "hung"]
+    assert {row[0] for row in rows[2:]} == set(POINTS)
+    assert {(row[3], row[4], row[6]) for row in rows[2:]} == {("0", "0", "0")}

@@ -18,7 +18,8 @@ import pytest
 from deploy.drill.rig import slack
 from deploy.local import servers as local
 from deploy.local.servers import Servers, ephemeral
-from shared.life import Life, boottime
+from shared.boottime import boottime
+from shared.life import Life
 from shared.store import migrate
 from shared.store.deadline import within
 from tests.scheduler.world import Child, World, seconds_until, until
@@ -136,7 +137,8 @@ def test_a_frozen_process_knows_at_once_that_its_lease_is_over(world: World, chi
     world.changes.update(SHORT)
     made = child("tests.scheduler.fake_worker", world.environment)
     boot = json.loads(made.line())["boot"]
-    assert made.ask("state")["may_act"]
+    state = made.ask("state")
+    assert (state["may_act"], state["lapses"]) == (True, 0)
     with world.connection() as blocker, blocker.transaction():
         # Its next renewal waits, so that what it knows by itself is what it answers.
         blocker.execute("select 1 from workers where boot_id = %s for update", (boot,))
@@ -147,6 +149,7 @@ def test_a_frozen_process_knows_at_once_that_its_lease_is_over(world: World, chi
         state = made.ask("state")
     assert (state["may_act"], state["claims"]) == (False, False)
     until(lambda: made.ask("state")["claims"], 10, "alive again")
+    assert made.ask("state")["lapses"] > 0  # so that nobody takes the new lease for the old one
 
 
 def test_a_silent_server_is_left_after_the_bound_and_costs_that_connection_only(world: World) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, cast
-from uuid import UUID
+from typing import Any
 
 import pytest
 
-from shared.store.statements import one, turn_end
 from shared.values import Repeat, RunStatus
 from tests.ground import Ground, Rehearsal
+from tests.loop.dying import die, take_away
 from workers import resuming
-from workers.pause import Pauses, Point
+from workers.pause import Point
 
 TWELVE = [{"name": "write_file", "input": {"path": "ключ.txt", "content": "1e2 ünï \u202e"}}] + [
     {"name": "read_file", "input": {"path": "ключ.txt", "limit": n + 1}} for n in range(11)
@@ -22,49 +20,6 @@ REPLIES: list[dict[str, Any]] = [
     {"text": "and one", "tools": [{"name": "todo", "input": {"items": [{"text": "x", "done": True}]}}]},
     {"text": "the end"},
 ]
-
-
-class Died(BaseException):
-    """The process is gone: nothing after this point runs."""
-
-
-class DiesAt:
-    """Raises at the n-th time a point is reached."""
-
-    def __init__(self, point: Point, times: int) -> None:
-        self._point, self._left = point, times
-
-    def inside(self, point: Point) -> bool:
-        return point is self._point
-
-    def at(self, point: Point) -> None:
-        if point is self._point:
-            self._left -= 1
-            if self._left == 0:
-                raise Died
-
-
-def die(worker: Ground, point: Point, times: int = 1) -> bool:
-    """Run until the worker dies there; False where it never got there."""
-    ports = dataclasses.replace(worker.ports, pauses=cast("Pauses", DiesAt(point, times)))
-    mortal = Ground(worker.settings, ports, worker.person, worker.home)
-    try:
-        mortal.look()
-    except Died:
-        return True
-    return False
-
-
-def take_away(worker: Ground, turn: UUID, session: UUID) -> None:
-    """As the sweep does, once it knows that the holder is dead."""
-    values = {"turn": turn, "session": session, "status": "queued", "error_code": None, "error_text": None}
-
-    def work(connection: Any) -> None:
-        with connection.transaction():
-            assert one(connection, turn_end.TAKE_AWAY, values) is not None
-
-    worker.database.read(work)
-
 
 # The point, the how manieth time it is reached, and which reply the provider has given in vain by then.
 POINTS = [
@@ -156,8 +111,10 @@ def test_what_the_next_holder_does_with_a_run(status: RunStatus, repeat: Repeat)
     expected = {
         RunStatus.ASKED: "run",
         RunStatus.APPROVED: "run",
-        RunStatus.STARTED: "run" if repeat in (Repeat.REPEATABLE, Repeat.KEYED) else "unknown",
-    }.get(status, "known")
+        RunStatus.STARTED: {
+            Repeat.REPEATABLE: "run", Repeat.KEYED: "run", Repeat.CHECKABLE: "check", Repeat.ONCE: "unknown",
+        }[repeat],
+    }.get(status, "known")  # fmt: skip
     assert resuming.next_for(status, repeat) == expected
     assert resuming.next_for(status, repeat, unfit=True) == ("known" if expected == "known" else "run")
 
@@ -169,15 +126,7 @@ def test_a_turn_that_is_taken_away_for_good_leaves_no_run_open_and_a_session_tha
     provider.script([{"tools": TWELVE}, {"text": "next"}], session=str(session))
     turn = worker.turn(session, "go")
     assert die(worker, Point.BEFORE_TOOL)
-    values = {
-        "turn": turn, "session": session, "status": "failed", "error_code": "worker_lost_repeatedly", "error_text": "x",
-    }  # fmt: skip
-
-    def work(connection: Any) -> None:
-        with connection.transaction():
-            assert one(connection, turn_end.TAKE_AWAY, values) is not None
-
-    worker.database.read(work)
+    take_away(worker, turn, session, "failed")
     found = worker.rows("select distinct status from tool_runs where turn = %s order by 1", turn)
     assert [r["status"] for r in found] == ["cancelled", "unknown"]
     following = worker.turn(session, "and now?")

@@ -66,6 +66,7 @@ def main() -> None:
                         "may_act": life.may_act(),
                         "relocks": life.relocks,
                         "renewals": life.renewals,
+                        "lapses": life.lapses,
                     }
                 )
             case "stop":

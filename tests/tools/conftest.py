@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+from shared.boottime import boottime
+from shared.values import Repeat
+from workers.pause import Point
 from workers.tools import dispatch
 from workers.tools.context import ToolContext, ToolResult
 
@@ -20,8 +23,12 @@ def never() -> bool:
     return False
 
 
-def always() -> bool:
-    return True
+def always() -> float:
+    return math.inf
+
+
+def nowhere(point: Point) -> None:
+    del point
 
 
 @dataclass
@@ -34,12 +41,19 @@ class Bench:
     with_attached: bool = True
     cancelled: Callable[[], bool] = field(default=never)
     seconds: float = 30.0
-    may_act: Callable[[], bool] = field(default=always)
+    act_until: Callable[[], float] = field(default=always)
+    repeat: Repeat = Repeat.REPEATABLE
+    pausing: Callable[[Point], object] = field(default=nowhere)
 
     def context(self) -> ToolContext:
         attached = self.attached if self.with_attached else None
-        until = time.monotonic() + self.seconds
-        return ToolContext("session", "turn", 1, 0, self.workspace, attached, self.cancelled, until, self.may_act)
+        return ToolContext(
+            "session", "turn", 1, 0, self.workspace, attached, self.cancelled, boottime() + self.seconds,
+            self.act_until, self.repeat, self._pause,
+        )  # fmt: skip
+
+    def _pause(self, point: Point) -> None:
+        self.pausing(point)
 
     def call(self, name: str, text: str) -> ToolResult:
         return dispatch.run_one(self.context(), name, text)

@@ -173,8 +173,9 @@ def test_when_the_worker_is_killed_its_launcher_and_children_go_too(slow: Bench)
     script = (
         "import sys, time; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
         "from workers.tools import child, dispatch; from workers.tools.context import ToolContext;"
+        "from shared.boottime import boottime;"
         "child.LAUNCHER.start(); print(child.LAUNCHER.pid(), flush=True);"
-        "context = ToolContext('s', 't', 1, 0, Path(sys.argv[2]), None, lambda: False, time.monotonic() + 60);"
+        "context = ToolContext('s', 't', 1, 0, Path(sys.argv[2]), None, lambda: False, boottime() + 60);"
         "dispatch.run_one(context, 'search_files', sys.argv[3])"
     )
     arguments = [sys.executable, "-c", script, _ROOT, str(slow.workspace), json.dumps({"pattern": SLOW})]

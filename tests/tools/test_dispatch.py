@@ -162,10 +162,10 @@ def test_the_schema_is_the_same_bytes_in_any_order_of_names() -> None:
         registry.schema_text(["nothing"])
 
 
-def test_only_what_writes_nothing_or_has_a_key_may_be_repeated() -> None:
+def test_only_what_has_no_effect_outside_of_rows_may_be_repeated() -> None:
     assert {name: tool.repeat for name, tool in registry.TOOLS.items()} == {
         "ask_person": Repeat.REPEATABLE,
-        "delegate_task": Repeat.KEYED,
+        "delegate_task": Repeat.REPEATABLE,
         "git_log": Repeat.REPEATABLE,
         "list_files": Repeat.REPEATABLE,
         "read_file": Repeat.REPEATABLE,

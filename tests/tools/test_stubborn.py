@@ -59,7 +59,8 @@ def test_when_the_worker_is_killed_a_detached_child_goes_too(bench: Bench) -> No
     script = (
         "import sys, time, json; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
         "from tests.tools import stubborn; from workers.tools.context import ToolContext;"
-        "context = ToolContext('s', 't', 1, 0, Path(sys.argv[2]), None, lambda: False, time.monotonic() + 60);"
+        "from shared.boottime import boottime;"
+        "context = ToolContext('s', 't', 1, 0, Path(sys.argv[2]), None, lambda: False, boottime() + 60);"
         "stubborn.run(context, json.loads(sys.argv[3]))"
     )
     # The word is wrapped, so that the worker itself is not taken for one of them.

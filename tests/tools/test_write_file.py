@@ -28,7 +28,7 @@ def test_replacing_a_file_keeps_its_permissions(bench: Bench) -> None:
 def test_a_worker_that_lost_its_lease_while_it_wrote_changes_nothing(bench: Bench) -> None:
     """Others have been told by then that nobody knows what came of it, and until when it may still have happened."""
     (bench.workspace / "f.txt").write_text("old")
-    bench.may_act = lambda: False
+    bench.act_until = lambda: 0.0
     assert "nothing was changed" in bench.error("write_file", path="f.txt", content="new")
     assert (bench.workspace / "f.txt").read_text() == "old"
     assert [path.name for path in bench.workspace.iterdir()] == ["f.txt"]

@@ -11,8 +11,9 @@ from typing import cast
 
 import pytest
 
+from shared.boottime import boottime
 from shared.ids import lock_key
-from shared.life import Life, boottime
+from shared.life import Life
 from shared.store.pool import Database
 from shared.store.statements import liveness, one, run
 from shared.values import Repeat
@@ -48,6 +49,7 @@ class Mortal:
 
     def __init__(self, database: Database) -> None:
         self.boot_id = uuid.uuid4()
+        self.lapses = 0
         self._database = database
         self._may = False
         self.revive()
@@ -74,6 +76,7 @@ class Mortal:
     def await_lease(self, seconds: float) -> bool:
         """A process that thawed renews: it lives again, under the same name."""
         del seconds
+        self.lapses += 1
         self.revive()
         return True
 

@@ -1,7 +1,8 @@
 """Jobs in child processes, from the worker's side: what comes back, and that nothing outlives its time or its turn.
 
-One launcher a worker process, started at the first job and again should it ever die. A job is a pure question (it
-reads, it changes nothing), so one that met a dying launcher is asked again.
+One launcher a worker process, started at the first job and again should it ever die. The product's jobs are pure
+questions (they read, they change nothing), so one that met a dying launcher, or came to it too late, is asked again. A
+run that may happen only once is not: it is stopped where its job was not begun, and lost where nobody knows.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from workers.tools.context import ToolContext, ToolRefused, check_going
-from workers.tools.launcher import NAME_BYTES
+from shared.boottime import boottime
+from shared.values import Repeat
+from workers.pause import Point
+from workers.tools.context import ToolContext, ToolLost, ToolRefused, check_going, cut_off
+from workers.tools.launcher import NAME_BYTES, TOO_LATE, encode_order
 
 _ROOM = str(Path(__file__).resolve().parents[2])
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from workers.tools.launcher import main; main(int(sys.argv[2]))"
 _LOOK_EVERY_S = 0.05
+_TRIES = 2
 _AT_ONCE = threading.BoundedSemaphore(max(2, (os.cpu_count() or 2)))
 """Children compete with the worker's own threads for the cores; more of them at once finish no sooner."""
 
@@ -39,6 +45,10 @@ class LauncherGone(Exception):
     """The launcher died with the job; nothing is known of it."""
 
 
+class NotBegun(Exception):
+    """The job came to the launcher after its time, and was not started."""
+
+
 class _Launcher:
     """Owns the launcher process of this worker process."""
 
@@ -48,18 +58,19 @@ class _Launcher:
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    def submit(self, job: socket.socket, name: bytes) -> None:
+    def submit(self, job: socket.socket, name: bytes, begin_by: float) -> None:
         """Hands the job's far end over under its name; starts the launcher where there is none."""
+        order = encode_order(name, begin_by)
         with self._lock:
             if self._control is not None and self._owner == os.getpid():
                 try:
-                    socket.send_fds(self._control, [name], [job.fileno()])
+                    socket.send_fds(self._control, [order], [job.fileno()])
                     return
                 except OSError:
                     self._stop()
             self._start()
             assert self._control is not None
-            socket.send_fds(self._control, [name], [job.fileno()])
+            socket.send_fds(self._control, [order], [job.fileno()])
 
     def start(self) -> None:
         """Has the launcher ready before the first job: it takes a fifth of a second."""
@@ -103,21 +114,49 @@ def ask(
     """Runs one job in a child of its own, at most `seconds` long, and gives what it wrote, at most `most` bytes.
 
     The descriptors `fds` are the child's alone. Raises `ToolStopped` when the turn is cancelled (within a tenth of a
-    second), `ToolRefused` when the time is over; in both cases the child is dead.
+    second) or, for a run that may happen only once, the right to act is over; `ToolRefused` when the time is over, in
+    all these cases the child is dead or never was; `ToolLost` when nobody knows what became of a run that may happen
+    only once.
     """
-    until = min(time.monotonic() + seconds, context.deadline)
+    until = min(boottime() + seconds, context.deadline)
     while not _AT_ONCE.acquire(timeout=_LOOK_EVERY_S):
         _check(context, until)
     try:
-        for last in (False, True):
-            try:
-                return _ask_once(context, request, fds, until, most)
-            except LauncherGone:
-                if last:
-                    raise
-        raise AssertionError("unreachable")
+        return _ask_again(context, request, fds, until, most)
     finally:
         _AT_ONCE.release()
+
+
+def _ask_again(
+    context: ToolContext, request: Mapping[str, object], fds: Sequence[int], until: float, most: int
+) -> Answer:
+    pure = context.repeat is Repeat.REPEATABLE
+    tries = 0
+    while True:
+        try:
+            return _ask_once(context, request, fds, until, most)
+        except LauncherGone as gone:
+            if not pure:
+                raise ToolLost("outcome unknown: what ran this is gone; it may have happened, so check") from gone
+            tries += 1
+            if tries == _TRIES:
+                raise
+        except NotBegun as late:
+            if not pure:
+                raise cut_off() from late
+
+
+def _begin_by(context: ToolContext, until: float) -> float:
+    """Until when a process of this run may be started. A lease that is over while the database is away comes back:
+    a question waits for that."""
+    while True:
+        _check(context, until)
+        right = context.act_until()
+        if right > boottime():
+            return min(until, right)
+        if context.repeat is not Repeat.REPEATABLE:
+            raise cut_off()
+        time.sleep(_LOOK_EVERY_S)
 
 
 def _ask_once(
@@ -127,14 +166,14 @@ def _ask_once(
     name = os.urandom(NAME_BYTES)
     with ours:
         with theirs:
-            LAUNCHER.submit(theirs, name)
-        message = json.dumps({**request, "seconds": until - time.monotonic()}).encode()
-        try:
+            begin_by = _begin_by(context, until)
+            context.pausing(Point.STARTING)
+            LAUNCHER.submit(theirs, name, begin_by)
+        message = json.dumps({**request, "seconds": until - boottime()}).encode()
+        with suppress(BrokenPipeError, ConnectionResetError):  # what the launcher said is still there to be read
             socket.send_fds(ours, [len(message).to_bytes(4, "big")], list(fds))
             ours.sendall(message)
-            return _collect(context, ours, until, most, name)
-        except (BrokenPipeError, ConnectionResetError) as error:
-            raise LauncherGone from error
+        return _collect(context, ours, until, most, name)
 
 
 def _collect(context: ToolContext, ours: socket.socket, until: float, most: int, name: bytes) -> Answer:
@@ -146,6 +185,8 @@ def _collect(context: ToolContext, ours: socket.socket, until: float, most: int,
             piece = ours.recv(65_536)
         except TimeoutError:
             continue
+        except ConnectionResetError:  # the end, as it is told where the request was not read
+            break
         if not piece:
             break
         data += piece
@@ -156,10 +197,12 @@ def _collect(context: ToolContext, ours: socket.socket, until: float, most: int,
     body, said, end = data[: -NAME_BYTES - 1], data[-NAME_BYTES - 1 : -1], data[-1:]
     if bytes(said) != name:
         raise LauncherGone
+    if end[0] == TOO_LATE:
+        raise NotBegun
     return Answer(bytes(body[:most]), None if len(body) > most else end[0])
 
 
 def _check(context: ToolContext, until: float) -> None:
     check_going(context)
-    if time.monotonic() >= until:
+    if boottime() >= until:
         raise ToolRefused("this took too long and was stopped; ask for less at once")

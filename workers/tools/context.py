@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import UUID
+from uuid import NAMESPACE_OID, UUID, uuid5
 
+from shared.boottime import boottime
 from shared.errors import Refused
+from shared.values import Repeat
+from workers.pause import Point
 
 if TYPE_CHECKING:  # the children that run foreign work are told nothing of a database
     from shared.settings import Settings
     from shared.store.pool import Database
 
 Arguments = Mapping[str, object]
+
+
+def _no_limit() -> float:
+    return math.inf
+
+
+def _on(point: Point) -> None:
+    """Nobody is held here."""
+    del point
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """One run. `workspace` may be written, `attached` never; `deadline` is in seconds of `time.monotonic()`."""
+    """One run. `workspace` may be written, `attached` never; `deadline` is in seconds of `boottime`."""
 
     session: str
     turn: str
@@ -42,12 +55,33 @@ class ToolContext:
     attached: Path | None
     cancelled: Callable[[], bool]
     deadline: float
-    may_act: Callable[[], bool] = lambda: True
-    """Whether the worker still has its lease; past it others may have been told that this run's outcome is unknown."""
+    act_until: Callable[[], float] = _no_limit
+    """Until when (of `boottime`) this run may act: its worker's lease. A time that is over, once others may have been
+    told that this run's outcome is unknown; a lease that comes back does not bring that right back."""
+    repeat: Repeat = Repeat.REPEATABLE
+    pausing: Callable[[Point], None] = _on
     store: Store | None = None
 
+    @property
+    def key(self) -> str:
+        """The idempotency key of this run, for the far side of a keyed tool: the same whoever runs it and whenever,
+        and no other run's. A UUID, which every such interface takes."""
+        return run_key(self.turn, self.step, self.ordinal)
+
     def over(self) -> bool:
-        return self.cancelled() or time.monotonic() >= self.deadline
+        return self.cancelled() or boottime() >= self.deadline
+
+
+def run_key(turn: str, step: int, ordinal: int) -> str:
+    return str(uuid5(NAMESPACE_OID, f"nightshift run {turn} {step} {ordinal}"))
+
+
+class Came(Enum):
+    """How far a run came."""
+
+    TO_ITS_END = auto()
+    STOPPED = auto()  # it never began, or was stopped on the way: cancelled, too late, without the right to act
+    LOST = auto()  # what ran it is gone: nobody knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +91,7 @@ class ToolResult:
     text: str
     is_error: bool = False
     note: str | None = None
+    came: Came = Came.TO_ITS_END
 
 
 class ToolRefused(Refused):
@@ -78,16 +113,26 @@ def store_of(context: ToolContext) -> Store:
     return context.store
 
 
+class ToolLost(Refused):
+    """What ran is gone, and it may have done what may happen only once."""
+
+    code = "tool_lost"
+
+
 def check_acting(context: ToolContext) -> None:
     """Right before what cannot be taken back: as `check_going`, and `ToolStopped` where the lease is over."""
     check_going(context)
-    if not context.may_act():
-        raise ToolStopped("stopped: this worker was cut off from the database, so nothing was changed; try again")
+    if boottime() >= context.act_until():
+        raise cut_off()
+
+
+def cut_off() -> ToolStopped:
+    return ToolStopped("stopped: this worker was cut off from the database, so nothing was changed; try again")
 
 
 def check_going(context: ToolContext) -> None:
     """Raises `ToolStopped` once the turn is cancelled or the run's time is over."""
     if context.cancelled():
         raise ToolStopped("cancelled before it had finished")
-    if time.monotonic() >= context.deadline:
+    if boottime() >= context.deadline:
         raise ToolStopped("stopped: the time for this run is over; ask for less at once")

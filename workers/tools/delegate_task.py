@@ -39,7 +39,7 @@ TOOL = Tool(
         "required": ["tasks"],
         "additionalProperties": False,
     },
-    repeat=Repeat.KEYED,
+    repeat=Repeat.REPEATABLE,  # its children are rows: asked for again, they are found
     run=never_runs,
     cap_chars=200_000,
     waits=Waits.CHILDREN,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import traceback
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -13,7 +14,7 @@ import structlog
 from shared.errors import StoreError
 from shared.text import bounded, clean_text
 from workers.tools import arguments
-from workers.tools.context import ToolContext, ToolRefused, ToolResult, ToolStopped, check_going
+from workers.tools.context import Came, ToolContext, ToolLost, ToolRefused, ToolResult, ToolStopped, check_going
 from workers.tools.registry import TOOLS
 from workers.tools.tool import Tool
 
@@ -30,11 +31,15 @@ def run_one(context: ToolContext, name: str, arguments_text: str, allowed: Colle
         if tool is None:
             return _unknown(name, allowed)
         check_going(context)
-        return _bounded(tool, tool.run(context, arguments.parse(arguments_text, tool.schema)))
-    except (ToolRefused, ToolStopped) as refused:
+        return fitting(tool, tool.run(context, arguments.parse(arguments_text, tool.schema)))
+    except ToolRefused as refused:
         return ToolResult(clean_text(refused.message), is_error=True)
     except StoreError:
         raise
+    except ToolStopped as stopped:
+        return ToolResult(clean_text(stopped.message), is_error=True, came=Came.STOPPED)
+    except ToolLost as lost:
+        return ToolResult(clean_text(lost.message), is_error=True, came=Came.LOST)
     except Exception as error:  # noqa: BLE001 - a tool's own fault must cost this call alone; its text may hold paths and stays here
         _log.error(
             "tool.failed",
@@ -44,28 +49,30 @@ def run_one(context: ToolContext, name: str, arguments_text: str, allowed: Colle
             step=context.step,
             ordinal=context.ordinal,
             error=type(error).__name__,
-            at=_where(error),
+            at=where(error),
         )
-        return ToolResult(f"the tool failed ({type(error).__name__}); this is a fault of the tool", is_error=True)
+        words = f"the tool failed ({type(error).__name__}); this is a fault of the tool"
+        return ToolResult(words, is_error=True, came=Came.STOPPED)
 
 
-def _where(error: Exception) -> str:
+def where(error: Exception) -> str:
     """File and line that raised: enough to find a fault, and without the message, which may quote what was read."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
 
 
-def _bounded(tool: Tool, result: ToolResult) -> ToolResult:
+def fitting(tool: Tool, result: ToolResult) -> ToolResult:
+    """The result with a text that can be stored, no longer than the tool's own bound."""
     text = clean_text(result.text)
     if len(text) > tool.cap_chars:
         text = bounded(text, tool.cap_chars)
-    return ToolResult(text, result.is_error, result.note)
+    return replace(result, text=text)
 
 
 def _unknown(name: str, allowed: Collection[str]) -> ToolResult:
     if not name.strip():
-        return ToolResult("the call names no tool", is_error=True)
+        return ToolResult("the call names no tool", is_error=True, came=Came.STOPPED)
     shown = clean_text(name[:_MOST_NAME])
     near = difflib.get_close_matches(shown.casefold(), list(allowed), n=3, cutoff=0.6)
     hint = f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(allowed)}"
-    return ToolResult(f"there is no tool {shown!r}{hint}", is_error=True)
+    return ToolResult(f"there is no tool {shown!r}{hint}", is_error=True, came=Came.STOPPED)

@@ -8,16 +8,17 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from shared.boottime import boottime
 from workers.tools import confine
 
-NO_REPOSITORY, ODD_REPOSITORY, BORROWS, CANNOT_RUN = 10, 11, 12, 13
+NO_REPOSITORY, ODD_REPOSITORY, BORROWS, CANNOT_RUN, TOO_LATE = 10, 11, 12, 13, 14
 """Exit codes of the child before it is git; git itself ends with 1, 128 or 129."""
 
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache")
 _PLAIN = ("objects", "objects/info", "objects/pack", "refs", "HEAD", "config", "packed-refs", "logs", "info")
 
 
-def become(job: socket.socket, request: dict[str, Any], fds: list[int]) -> int:
+def become(job: socket.socket, request: dict[str, Any], fds: list[int], begin_by: float) -> int:
     """Git in the folder `fds[0]`, its output on `job`, its complaints on `fds[1]`; an exit code if that cannot be."""
     root, complaints = fds
     os.fchdir(root)
@@ -33,6 +34,8 @@ def become(job: socket.socket, request: dict[str, Any], fds: list[int]) -> int:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(job.fileno(), 1)
     os.dup2(complaints, 2)
+    if boottime() >= begin_by:
+        return TOO_LATE
     try:
         os.execve(program, list(request["arguments"]), dict(request["environment"]))  # noqa: S606 - no shell is wanted
     except OSError:

@@ -90,6 +90,7 @@ def _failure(place: Place, end: int, words: bytes) -> str:
         128 + git_job.ODD_REPOSITORY: f"{where} has a .git that is a file or holds links, and is not read",
         128 + git_job.BORROWS: f"the repository in {where} borrows from another folder and is not read",
         128 + git_job.CANNOT_RUN: "git cannot be started on this host",
+        128 + git_job.TOO_LATE: "git was not started: this worker stood still for too long; try again",
     }
     if end in known:
         return known[end]

@@ -27,8 +27,9 @@ def warm() -> None:
     search_job.warm()
 
 
-def run(job: socket.socket) -> int:
-    """Answers the request that comes on `job`; the exit code is 0 when the answer is whole."""
+def run(job: socket.socket, begin_by: float) -> int:
+    """Answers the request that comes on `job`; the exit code is 0 when the answer is whole. Another program is not
+    begun after `begin_by` (of `boottime`), however long this process stood still on its way there."""
     request, fds = _receive(job)
     for fd in fds:  # a job that is asked again gets the same open files, read as far as its dead predecessor came
         with suppress(OSError):
@@ -41,7 +42,7 @@ def run(job: socket.socket) -> int:
         wall_seconds=seconds + _GRACE_S,
     )
     if kind == "git":
-        return git_job.become(job, request, fds)
+        return git_job.become(job, request, fds, begin_by)
     confine.seal(folders=fds if kind == "search" else (), readable=_python_folders())
     work = search_job.search if kind == "search" else render_job.render
     until = time.monotonic() + seconds * _SOFT

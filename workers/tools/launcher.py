@@ -1,15 +1,17 @@
 """The permanent launcher of a worker: it forks a child for each job, and ends it when nobody waits for it any more.
 
-On the control socket comes a name with one socket a job; the child reads its request from that socket and answers
-there. Closing the socket's other end kills the child and all that it started. When the child is gone the launcher
-adds the name and one byte, how it ended (`encode_end`), and closes. What a child left running, detached or not, is
-killed as soon as the child is gone. When the worker goes, its end of the control socket closes and everything here
-ends. Single-threaded, so that a fork is safe.
+On the control socket comes an order with one socket a job: its name, and until when it may begin. A job that comes to
+be read after that is not started, for by then others may have been told what became of it. The child reads its request
+from that socket and answers there. Closing the socket's other end kills the child and all that it started. When the
+child is gone the launcher adds the name and one byte, how it ended (`encode_end`, or `TOO_LATE`), and closes. What a
+child left running, detached or not, is killed as soon as the child is gone. When the worker goes, its end of the
+control socket closes and everything here ends. Single-threaded, so that a fork is safe.
 """
 
 from __future__ import annotations
 
 import gc
+import math
 import os
 import select
 import signal
@@ -19,11 +21,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
+from shared.boottime import boottime
 from workers.tools import confine, jobs, strays
 
-Work = Callable[[socket.socket], int]
+Work = Callable[[socket.socket, float], int]
 _NICE = 5
 NAME_BYTES = 16
+_ORDER_BYTES = NAME_BYTES + 8
+TOO_LATE = 127
+"""Said of a job that was not started. No signal has that number, so no child can end like it."""
 _LOOK_AGAIN_MS = 20
 _END_S = 3.0
 
@@ -31,6 +37,11 @@ _END_S = 3.0
 def encode_end(exit_code: int) -> int:
     """One byte for how a child ended: 0 well, 1 to 127 killed by that signal, from 128 on 128 + its exit code."""
     return -exit_code if exit_code < 0 else min(255, 128 + exit_code) if exit_code else 0
+
+
+def encode_order(name: bytes, begin_by: float) -> bytes:
+    """`begin_by` in seconds of `boottime`."""
+    return name + (min(2**63 - 1, int(begin_by * 1e9)) if begin_by < math.inf else 2**63 - 1).to_bytes(8, "big")
 
 
 def serve(control: socket.socket, work: Work) -> None:
@@ -98,21 +109,25 @@ class _Launcher:
             time.sleep(_LOOK_AGAIN_MS / 1000)
 
     def _begin(self) -> bool:
-        name, fds, _, _ = socket.recv_fds(self._control, NAME_BYTES, 1)
-        if not name:
+        order, fds, _, _ = socket.recv_fds(self._control, _ORDER_BYTES, 1)
+        if not order:
             return False
         if not fds:
             return True
         job = socket.socket(fileno=fds[0])
+        name, begin_by = order[:NAME_BYTES], int.from_bytes(order[NAME_BYTES:], "big") / 1e9
+        if boottime() >= begin_by:
+            self._say(job, name + bytes([TOO_LATE]))
+            return True
         launcher = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become_child(job, launcher)
+            self._become_child(job, launcher, begin_by)
         self._running[pid] = (job, name)
         self._poll.register(job, 0)  # nothing but the other end's closing is told
         return True
 
-    def _become_child(self, job: socket.socket, launcher: int) -> NoReturn:
+    def _become_child(self, job: socket.socket, launcher: int, begin_by: float) -> NoReturn:
         code = 1
         try:
             confine.die_with_parent()
@@ -129,7 +144,7 @@ class _Launcher:
                 other.close()
             os.close(self._woken)
             os.close(self.wake)
-            code = self._work(job)
+            code = self._work(job, begin_by)
         finally:
             # Whatever was raised: a child must never return into the launcher's loop.
             os._exit(code)
@@ -148,11 +163,14 @@ class _Launcher:
             _kill(pid, group_only=True)
             self._strays = True
             job, name = self._running.pop(pid)
-            word = name + bytes([encode_end(os.waitstatus_to_exitcode(status))])
-            self._ending[job.fileno()] = (job, word)
-            with suppress(KeyError):
-                self._poll.unregister(job)
-            self._poll.register(job, select.POLLOUT)
+            self._say(job, name + bytes([encode_end(os.waitstatus_to_exitcode(status))]))
+
+    def _say(self, job: socket.socket, word: bytes) -> None:
+        """The last word on a job, as soon as its other end takes it."""
+        self._ending[job.fileno()] = (job, word)
+        with suppress(KeyError):
+            self._poll.unregister(job)
+        self._poll.register(job, select.POLLOUT)
 
     def _finish(self, fd: int) -> None:
         job, word = self._ending.pop(fd)

@@ -9,6 +9,9 @@ from enum import StrEnum
 from shared.values import Repeat
 from workers.tools.context import Arguments, ToolContext, ToolResult
 
+RUN_S = 120.0
+"""How long one run may take where its tool says nothing else."""
+
 
 class Waits(StrEnum):
     """Who answers a call that no process of ours can: the turn parks until they have."""
@@ -18,9 +21,43 @@ class Waits(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Happened:
+    """It did: `result` is what the run would have given."""
+
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class DidNotHappen:
+    """There is no trace of it. Believed only once the run's time is over: until then it may still happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class CannotTell:
+    """`why` is a few words for the model."""
+
+    why: str
+
+
+Checked = Happened | DidNotHappen | CannotTell
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A read that tells whether a run happened whose worker was lost. `name` is what the model and people call it;
+    `ask` changes nothing, ends by `context.deadline`, and may raise: then nobody can tell."""
+
+    name: str
+    ask: Callable[[ToolContext, Arguments], Checked]
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """`run` gets arguments that fit `schema`; its text is cut at `cap_chars`, should it ever be longer.
 
+    `repeat` says what the next holder does with a run that was lost while it ran. A keyed tool gives `context.key` to
+    its far side, which has each key's effect once; a checkable one has a `check`. `look` tells the model how to find
+    out for itself where the outcome is unknown.
     Where `waits` is set, `run` is never called: the call's answer comes from rows (workers/waiting).
     """
 
@@ -31,6 +68,14 @@ class Tool:
     run: Callable[[ToolContext, Arguments], ToolResult]
     cap_chars: int
     waits: Waits | None = None
+    check: Check | None = None
+    look: str | None = None
+    run_s: float = RUN_S
+    """How long a run may take and, where it may not simply be repeated, until when it acts after it was `started`."""
+
+    def __post_init__(self) -> None:
+        if (self.repeat is Repeat.CHECKABLE) is not (self.check is not None):
+            raise ValueError(f"{self.name}: a tool has a check if it is checkable, and only then")
 
 
 def text(arguments: Arguments, key: str, default: str) -> str:

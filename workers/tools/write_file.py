@@ -42,4 +42,5 @@ TOOL = Tool(
     repeat=Repeat.ONCE,
     run=run,
     cap_chars=2_000,
+    look="read_file shows what stands there",
 )

@@ -8,7 +8,8 @@ from shared.store.statements import named
 OPEN_RUNS = named(
     "open_runs",
     """
-select r.step, r.ordinal, r.call_id, r.tool, r.arguments, r.repeat, r.status, r.result, r.is_error, r.may_run_until
+select r.step, r.ordinal, r.call_id, r.tool, r.arguments, r.repeat, r.status, r.result, r.is_error, r.may_run_until,
+  extract(epoch from r.may_run_until - clock_timestamp())::float8 as left_s
 from tool_runs r
 where r.turn = %(turn)s and r.step = %(step)s
   and not exists (select 1 from messages m where m.turn = r.turn and m.step = r.step and m.ordinal = r.ordinal)

@@ -166,7 +166,7 @@ with s as (update sessions set fence = fence + 1 where id = %(session)s returnin
   returning 1
 ), r as (
   update tool_runs set finished_at = clock_now(), fence = s.fence,
-    status = case when tool_runs.status = 'started' and repeat in ('once', 'checkable') then 'unknown'
+    status = case when tool_runs.status = 'started' and repeat <> 'repeatable' then 'unknown'
       else 'cancelled' end
   from s where tool_runs.turn = %(turn)s and tool_runs.status in ('asked', 'approved', 'started')
   returning 1

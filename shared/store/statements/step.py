@@ -127,10 +127,10 @@ _RECORD = """
     started_at, may_run_until, fence)
   select t.id, %(step)s, x.ordinal, s.id, x.call_id, x.tool, x.arguments, x.digest, x.repeat, x.status, %(holder)s,
     case when x.status = 'started' then s.now end,
-    case when x.status = 'started' then clock_timestamp() + %(may_run_s)s * interval '1 second' end, s.fence
+    case when x.status = 'started' then clock_timestamp() + x.may_run_s * interval '1 second' end, s.fence
   from s, t, unnest(%(r_ordinal)s::int[], %(r_call_id)s::text[], %(r_tool)s::text[], %(r_arguments)s::text[],
-    %(r_digest)s::text[], %(r_repeat)s::text[], %(r_status)s::text[])
-    as x(ordinal, call_id, tool, arguments, digest, repeat, status)
+    %(r_digest)s::text[], %(r_repeat)s::text[], %(r_status)s::text[], %(r_may_run_s)s::float8[])
+    as x(ordinal, call_id, tool, arguments, digest, repeat, status, may_run_s)
   returning 1
 )
 select s.fence, s.now, s.called_at, s.prefix_warm_until, t.cancel_requested_at, m.*
