@@ -12,7 +12,8 @@ from typing import Literal
 
 from psycopg.rows import DictRow
 
-from shared.store.statements import every, holder
+from shared.request import blocks
+from shared.store.statements import every, holder, one
 from shared.store.statements import step as statements
 from shared.values import EventKind, Repeat, RunStatus
 from workers.emit import emit
@@ -77,6 +78,17 @@ def left_open(ports: Ports, held: Held) -> Left:
                 call = ToolCall(row["call_id"], row["tool"], row["arguments"], unfit)
                 runs.append(Run(row["step"], row["ordinal"], call, Repeat(row["repeat"]), RunStatus(row["status"])))
     return Left(tuple(results), tuple(runs))
+
+
+def answer(ports: Ports, held: Held) -> str | None:
+    """What the turn's person was answered, where its holder was lost between that and the turn's end."""
+    if held.step == 0:
+        return None
+    params = {"turn": held.claim.turn, "step": held.step}
+    row = ports.database.read(lambda c: one(c, holder.ANSWERED, params))
+    if row is None:
+        return None
+    return "".join(blocks.text_of(block) for block in blocks.split(row["content"])) or None
 
 
 def _tell(ports: Ports, held: Held, unknown: Finished) -> None:
