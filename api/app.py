@@ -17,14 +17,17 @@ from api.hints import Hints
 from api.ringer import Ringer
 from api.routes import (
     approvals,
+    asked,
     children,
     clock,
+    context,
     events,
     health,
     jobs,
     ledger,
     memory,
     people,
+    search,
     sessions,
     stops,
     transcripts,
@@ -38,8 +41,9 @@ from shared.settings import Settings
 
 VERSION = "1"
 ROUTERS = (
-    sessions.router, turns.router, events.router, transcripts.router, children.router, approvals.router, jobs.router,
-    ledger.router, memory.router, people.router, stops.router, health.router,
+    sessions.router, turns.router, events.router, transcripts.router, search.router, asked.router, context.router,
+    children.router, approvals.router, jobs.router, ledger.router, memory.router, people.router, stops.router,
+    health.router,
 )  # fmt: skip
 
 

@@ -91,10 +91,26 @@ def _of_calls(figures: Figures) -> Iterable[Metric]:
     for bucket in ("input", "output", "cache_read", "cache_write"):
         tokens.add_metric([bucket], sum(row[bucket] for row in figures.calls))
     yield tokens
+    yield _ratio(figures)
     yield _gauge(
         "cost_known_usd", "Dollars of calls whose cost is known", sum(row["known_usd"] for row in figures.calls)
     )
     yield _gauge("cost_unknown_calls", "Calls whose cost is unknown", sum(row["unknown"] for row in figures.calls))
+
+
+def _ratio(figures: Figures) -> Metric:
+    """Of the conversations' own calls that told a usage. 1 is exact; above it, too much was expected."""
+    ratio = GaugeMetricFamily(
+        "nightshift_estimate_ratio",
+        "Prompt tokens expected for each one billed: by the bare estimate, and anchored on the bill before",
+        labels=["kind"],
+    )
+    main = [row for row in figures.calls if row["purpose"] == Purpose.MAIN]
+    billed = sum(row["billed"] for row in main)
+    for kind, column in (("raw", "estimated"), ("corrected", "projected")):
+        if billed:
+            ratio.add_metric([kind], sum(row[column] for row in main) / billed)
+    return ratio
 
 
 def _of_process(services: Services) -> Iterable[Metric]:

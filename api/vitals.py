@@ -42,8 +42,14 @@ select status, purpose, count(*) as n, coalesce(sum(cost_usd), 0)::float8 as kno
   count(*) filter (where cost_usd is null and status in ('settled', 'cut', 'lost')) as unknown,
   coalesce(sum(input_tokens), 0)::bigint as input, coalesce(sum(output_tokens), 0)::bigint as output,
   coalesce(sum(cache_read_tokens), 0)::bigint as cache_read,
-  coalesce(sum(coalesce(cache_write_5m_tokens, 0) + coalesce(cache_write_1h_tokens, 0)), 0)::bigint as cache_write
-from calls group by status, purpose
+  coalesce(sum(coalesce(cache_write_5m_tokens, 0) + coalesce(cache_write_1h_tokens, 0)), 0)::bigint as cache_write,
+  coalesce(sum(estimate) filter (where told), 0)::bigint as estimated,
+  coalesce(sum(projected) filter (where told), 0)::bigint as projected,
+  coalesce(sum(input_tokens + cache_read_tokens + cache_write_5m_tokens + cache_write_1h_tokens)
+    filter (where told), 0)::bigint as billed
+from calls cross join lateral (
+  select status = 'settled' and projected is not null and input_tokens is not null as told
+) t group by status, purpose
 """
 REMEMBERED_S = 2.0
 WAIT_S = 1.0

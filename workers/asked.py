@@ -31,7 +31,7 @@ from workers.emit import emit
 from workers.held import Held
 from workers.outgoing import Finished
 from workers.ports import Ports
-from workers.reduction import state
+from workers.reduction import look, state
 from workers.reduction.state import Context
 
 MOST_CALLS = 200
@@ -178,7 +178,7 @@ def _compact(ports: Ports, held: Held, request: int) -> None:
     if held.prefix is None:
         _refuse(ports, held, request, InboxKind.COMPACT, "nothing_to_compact", "no model has been asked anything yet")
         return
-    came = compaction.compact(ports, held, compaction.ASKED)
+    came = compaction.compact(ports, held, compaction.ASKED, tail=look.tail(ports.settings))
     match came:
         case compaction.Compacted():
             sizes = {"tokens_before": came.tokens_before, "tokens_after": came.tokens_after}

@@ -77,6 +77,9 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
     """Drive a claimed turn to its outcome. Raises LeaseLost when the right to write is gone."""
     batch = _take_up(ports, held)
     silent, looking = False, True
+    said = resuming.answer(ports, held) if not batch.results and batch.wait is None else None
+    if said is not None and recording.finished(ports, held, Ending(TurnStatus.DONE, answer=said)):
+        return Ended(Ending(TurnStatus.DONE, answer=said))
     while True:
         batch, parked = _sleep(ports, held, batch)
         if parked is not None:
@@ -198,7 +201,9 @@ def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnO
     bill = conversing.bill(held, planned, reply)
     outcome = conversing.settled(bill, reply, content, reasoning, runs)
     ending = _ending(planned, reply) if not runs else None
-    recorded = recording.record(ports, held, planned, outcome, ending)
+    done = ending is not None and ending.status is TurnStatus.DONE
+    due = consider.due_after(ports, held, outcome.usage) if done and planned.purpose is Purpose.MAIN else None
+    recorded = recording.record(ports, held, planned, outcome, ending if due is None else None)
     ports.pauses.at(Point.RECORDED)
     emit(
         ports, held, EventKind.STEP_FINISHED, step=planned.step, text=reply.text.strip() and reply.text,
@@ -208,6 +213,9 @@ def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnO
     if recorded.cancel_requested:
         held.interrupt(Interrupt.CANCEL)
     if ending is not None:
+        if due is not None:
+            consider.after_turn(ports, held, due)
+            return Ended(ending) if recording.finished(ports, held, ending) else None
         return Ended(ending) if recorded.ended else None
     return _Stepped(toolbatch.run_batch(ports, held, runs), silent=not runs)
 

@@ -84,10 +84,10 @@ def ensure(ports: Ports, held: Held) -> None:
 
     held.last_edit = ports.database.write(work, recover=recover)
     held.prefix = digest
-    tell(ports, held, built)
+    name_left_out(ports, held, built)
 
 
-def tell(ports: Ports, held: Held, built: Built) -> None:
+def name_left_out(ports: Ports, held: Held, built: Built) -> None:
     """Once a prefix is adopted: what it was made without, to whoever watches and to the log. No word of it."""
     for left in built.system.left_out:
         emit(ports, held, EventKind.LEFT_OUT, source=left.source, entry=left.entry, why=left.why)

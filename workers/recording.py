@@ -170,12 +170,12 @@ def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending:
 def end(ports: Ports, held: Held, ending: Ending) -> None:
     """End a turn that has no call in flight; what arrived meanwhile is folded first, so that nobody's words are lost.
     Raises LeaseLost."""
-    while not _finished(ports, held, ending):
+    while not finished(ports, held, ending):
         reserving.commit_rows(ports, held, gathering.gather(held, (), gathering.waiting(ports, held)))
 
 
-def _finished(ports: Ports, held: Held, ending: Ending) -> bool:
-    """False where something waits in the turn's inbox."""
+def finished(ports: Ports, held: Held, ending: Ending) -> bool:
+    """End a turn that has no call in flight; False where something waits in its inbox. Raises LeaseLost."""
 
     def work(connection: Connection) -> bool:
         with connection.transaction():

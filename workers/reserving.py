@@ -260,14 +260,14 @@ def _call_fields(held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: 
         "c_model": held.claim.model,
         "c_params": params.text(head), "c_marks": transcript.encode_marks(draft.marked, PROVISIONAL - 1),
         "c_tail": tail, "c_blocks": draft.marked.block_count, "c_digest": draft.marked.digest,
-        "c_estimate": draft.estimate, "c_max_tokens": draft.max_tokens,
+        "c_estimate": draft.estimate, "c_projected": draft.projected, "c_max_tokens": draft.max_tokens,
     }  # fmt: skip
 
 
 def _no_call() -> dict[str, Any]:
     names = (
         "call", "c_step", "c_purpose", "c_provider", "c_model", "c_params", "c_marks", "c_tail",
-        "c_blocks", "c_digest", "c_estimate", "c_max_tokens",
+        "c_blocks", "c_digest", "c_estimate", "c_projected", "c_max_tokens",
     )  # fmt: skip
     return dict.fromkeys(names)
 

@@ -15,7 +15,8 @@ from psycopg.rows import DictRow
 
 from shared import effects
 from shared.boottime import boottime
-from shared.store.statements import every, holder
+from shared.request import blocks
+from shared.store.statements import every, holder, one
 from shared.values import ParkReason, Repeat, RunStatus
 from workers import toolbatch
 from workers.held import Held
@@ -77,6 +78,17 @@ def left_open(ports: Ports, held: Held) -> Left:
         tuple(one for one in found if isinstance(one, Run)),
         Wait(ParkReason.TIME, max(waits)) if waits else None,
     )
+
+
+def answer(ports: Ports, held: Held) -> str | None:
+    """What the turn's person was answered, where its holder was lost between that and the turn's end."""
+    if held.step == 0:
+        return None
+    params = {"turn": held.claim.turn, "step": held.step}
+    row = ports.database.read(lambda c: one(c, holder.ANSWERED, params))
+    if row is None:
+        return None
+    return "".join(blocks.text_of(block) for block in blocks.split(row["content"])) or None
 
 
 def _look(ports: Ports, held: Held, row: DictRow) -> Finished | Run | Wait:

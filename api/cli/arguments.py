@@ -87,6 +87,15 @@ def _reading(commands: _Group) -> None:
     show = _add(commands, "show", "print a session's transcript and its bill")
     show.add_argument("session", metavar="SESSION")
     show.add_argument("--tools", action="store_true", help="with what the tools answered")
+    show.add_argument(
+        "--context", action="store_true", help="what the model sees instead: floor, summaries, stubs, and each decision"
+    )
+    _of_transcript(commands)
+
+    search = _add(commands, "search", "find what was said, in every session that you may see")
+    search.add_argument("words", nargs="+", metavar="WORDS", help='all of them count; "quoted words" stand together')
+    search.add_argument("--session", metavar="S", help="only in this session, each message a hit")
+    search.add_argument("--limit", metavar="N", type=positive, default=10, help="how many (%(default)s)")
 
     approvals = _add(commands, "approvals", "list what waits for a person's decision")
     states = ("pending", "approved", "denied", "expired", "void", "all")
@@ -109,6 +118,17 @@ def _reading(commands: _Group) -> None:
     replay.add_argument("--json", action="store_true", help="with --calls: as JSON (a request is JSON anyway)")
 
     _add(commands, "doctor", "check every part and name the mend of what fails")
+
+
+def _of_transcript(commands: _Group) -> None:
+    rewind = _add(commands, "rewind", "take back everything from a turn's first message on, that turn included")
+    rewind.add_argument("session", metavar="SESSION")
+    rewind.add_argument("--to", metavar="TURN", required=True, help="the first turn that is taken back")
+    restore = _add(commands, "restore", "undo a rewind: what it took back stands again where it stood")
+    restore.add_argument("session", metavar="SESSION")
+    restore.add_argument("--rewind", metavar="ID", help="which (`show --context` lists them); the newest by default")
+    compact = _add(commands, "compact", "let a summary stand for the middle of a conversation")
+    compact.add_argument("session", metavar="SESSION")
 
 
 def _people(commands: _Group) -> None:

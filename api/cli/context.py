@@ -54,7 +54,7 @@ def told(found: Row) -> Iterator[str]:
 
 def _floor(context: Row) -> Iterator[str]:
     floor = context["floor"]
-    share = f"{floor['share']:.0%} of the window"
+    share = f"{floor['share']:.1%} of the window"
     yield f"floor     {floor['tokens']:>10,}  tools and system prompt: {share}, never reduced"
     for part in floor["parts"]:
         yield f"          {part['tokens']:>10,}  {part['name']}"
@@ -139,4 +139,4 @@ def _figure(value: object) -> str:
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.0%}" if whole else "-"
+    return f"{part / whole:.1%}" if whole else "-"

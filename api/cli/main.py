@@ -49,7 +49,8 @@ def _run(asked: argparse.Namespace) -> Exit | int:
 
 
 def _with_client(asked: argparse.Namespace, client: object) -> Exit:
-    from api.cli import approvals, chat, jobs, ledger, memory, people, sessions, stops, turns
+    from api.cli import approvals, chat, jobs, ledger, memory, people, search, sessions, stops, turns
+    from api.cli import asked as of_transcript
     from api.cli.client import Client
 
     assert isinstance(client, Client)
@@ -68,6 +69,14 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
             return sessions.sessions(client, asked)
         case "show":
             return sessions.show(client, asked)
+        case "search":
+            return search.search(client, asked)
+        case "rewind":
+            return of_transcript.rewind(client, asked)
+        case "restore":
+            return of_transcript.restore(client, asked)
+        case "compact":
+            return of_transcript.compact(client, asked)
         case "approvals":
             return approvals.approvals(client, asked)
         case "approve":

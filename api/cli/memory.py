@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from api.cli import pages, safe, screen
@@ -136,6 +136,5 @@ def _read(client: Client, scope: str) -> Row:
 
 def _flat(value: object) -> str:
     if isinstance(value, list):
-        parts: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-        return " | ".join(str(part) for part in parts)
+        return " | ".join(str(part) for part in cast("list[object]", value))
     return "" if value is None else str(value)

@@ -100,7 +100,7 @@ def include(serving: Serving, written: Writing, session: str) -> Response:
     def effect(connection: Connection) -> Answer:
         sessions.must_see(connection, id_, caller.id)
         entries = memories.picked(memories.read(connection, whose).head, asked.entries, asked.revision)
-        turn = intake.deliver(connection, id_, caller.id, _payload(caller.name, entries), f"include:{uuid4()}")
+        turn = intake.deliver(connection, id_, caller.id, message(caller.name, entries), f"include:{uuid4()}")
         numbers = ",".join(map(str, asked.entries))
         memories.included(connection, caller.id, id_, f"{asked.scope} revision {asked.revision} entries {numbers}")
         shown = Included(
@@ -111,8 +111,8 @@ def include(serving: Serving, written: Writing, session: str) -> Response:
     return commands.perform(serving, written, effect).response()
 
 
-def _payload(name: str, entries: tuple[str, ...]) -> str:
-    """The message: who put it there stands in it, since a machine built it and nobody spoke it."""
+def message(name: str, entries: tuple[str, ...]) -> str:
+    """What is put into the transcript, as blocks: who put it there stands in it, since nobody spoke it."""
     listed = "\n".join("- " + entry.replace("\n", "\n  ") for entry in entries)
     who = " ".join(char for char in name.split()).replace('"', "'")
     return blocks.join([blocks.text(f"{who} includes from their own memory:\n{enclosed('included', listed)}")])

@@ -20,10 +20,10 @@ GOOD = "\n".join(
 """A summary as it should be."""
 
 
-def todo(step: int, size: int = 250) -> dict[str, Any]:
-    """A call whose result echoes it: about forty times `size` characters each way."""
-    items = [{"text": f"item {step} {n} " + "word " * (size // 5)} for n in range(40)]
-    return {"name": "todo", "input": {"items": items}}
+def todo(step: int, items: int = 40) -> dict[str, Any]:
+    """A call whose result echoes it: about 280 characters an item each way."""
+    given = [{"text": f"item {step} {n} " + "word " * 50} for n in range(items)]
+    return {"name": "todo", "input": {"items": given}}
 
 
 def long_session(

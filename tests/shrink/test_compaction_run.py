@@ -99,7 +99,7 @@ def test_a_second_summary_takes_the_first_one_in(shared: Ground, provider: Rehea
 
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("summary_empty", {"text": "   "}),
-    ("summary_tool_call", {"text": GOOD, "tools": [todo(1, 10)]}),
+    ("summary_tool_call", {"text": GOOD, "tools": [todo(1, 2)]}),
     ("summary_too_long", {"text": "and on " * 20_000}),
     ("api_error", {"fault": {"kind": "status", "status": 500}}),
     ("authentication_error", {"fault": {"kind": "status", "status": 401, "error_type": "authentication_error"}}),

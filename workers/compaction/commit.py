@@ -22,7 +22,7 @@ from workers.compaction.span import Span
 from workers.emit import emit
 from workers.held import Held
 from workers.ports import Ports
-from workers.prefixing import Built
+from workers.prefixing import Built, name_left_out
 from workers.reduction.state import Context
 
 
@@ -121,6 +121,7 @@ def edit(ports: Ports, held: Held, why: Why, new: Edit) -> int:
         fallback_streak=row["fallback_streak"],
     )  # fmt: skip
     _tell(ports, held, decision, why, new.tokens_after, **told, **without)
+    name_left_out(ports, held, new.prefix)
     return row["edit"]
 
 

@@ -13,6 +13,7 @@ from workers.compaction.material import Seen
 from workers.compaction.span import Span
 from workers.emit import emit
 from workers.held import STEERED, Held, Interrupt
+from workers.pause import Point
 from workers.ports import Ports
 from workers.providers.replies import Reply
 from workers.recording import Outcome
@@ -55,6 +56,7 @@ def summarise(ports: Ports, held: Held, seen: Seen, found: Span, budget: int, fa
         case Planned():
             pass
     emit(ports, held, EventKind.STEP_STARTED, purpose=planned.purpose)
+    ports.pauses.at(Point.RESERVED)
     match conversing.converse(ports, held, planned):
         case conversing.Answered(reply):
             return _answered(ports, held, planned, reply, _against(held, seen, found, budget, reply), failures)
@@ -101,3 +103,4 @@ def _against(held: Held, seen: Seen, found: Span, budget: int, reply: Reply) -> 
 def _book(ports: Ports, held: Held, planned: Planned, outcome: Outcome) -> None:
     if recording.record(ports, held, planned, outcome).cancel_requested:
         held.interrupt(Interrupt.CANCEL)
+    ports.pauses.at(Point.RECORDED)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never
 
 from shared.models import limits
-from shared.request import cache_plan
+from shared.request import cache_plan, estimate
 from shared.request.assembled import Request
 from shared.request.cache_plan import ANTHROPIC
 from shared.request.marked import Place, Ttl, read_marks
@@ -19,9 +19,12 @@ from workers.compaction import run as compaction
 from workers.gathering import NOTHING, Gathered
 from workers.held import Held
 from workers.ports import Ports
+from workers.providers import prices
+from workers.providers.replies import Usage
 from workers.reduction import birth, decide, full, look, meters, prune, sizes, write
 from workers.reduction.decide import COLD_LEAST, WARM_LEAST, Compact, Keep, Prune, SetTtl
 from workers.reduction.look import Seen
+from workers.reduction.meters import Gap
 
 OVERFLOW = "overflow"
 _CALLS = 200
@@ -76,6 +79,27 @@ def overflowed(ports: Ports, held: Held) -> str | None:
             return None
         why = came.message if isinstance(came, compaction.Blocked) else why
     return None if _prune_at_once(ports, held, seen) else why
+
+
+def due_after(ports: Ports, held: Held, usage: Usage | None) -> Compact | None:
+    """Whether the turn that this answer ends leaves a conversation that should be summarised while the provider still
+    has it. Stubs can wait for the next call: they cost it no more than they would cost now."""
+    if usage is None or held.request is None or held.tally is None:
+        return None
+    prompt, room = usage.prompt + usage.output, look.threshold(ports.settings, held)
+    per_weight = estimate.factor(held.claim.model) * look.scale(held)
+    measured = sizes.measure(held.tally, look.tail(ports.settings), per_weight, coming=1, prompt=prompt, room=room)
+    known = prices.relative(held.claim.model, prompt, datetime.now(UTC)) or meters.ASSUMED
+    found = decide.decide(held.context, known, Gap(0.0, cold=False), measured, look.rules(ports.settings))
+    waits = held.no_compaction_before is not None and held.now() < held.no_compaction_before
+    return found if isinstance(found, Compact) and not waits and measured.floor < room else None
+
+
+def after_turn(ports: Ports, held: Held, found: Compact) -> None:
+    """Its answer is recorded; the turn ends when this is done, whatever came of it. Raises LeaseLost."""
+    seen = look.seen(ports.settings, held, reserving.standing(ports, held), NOTHING)
+    held.context = replace(held.context, ttl=found.ttl)
+    compaction.compact(ports, held, found.cause, _arithmetic(held, seen), look.tail(ports.settings))
 
 
 def _prune_at_once(ports: Ports, held: Held, seen: Seen) -> bool:

@@ -18,6 +18,21 @@ order by r.ordinal
     "tool_runs_pkey",
 )
 
+# The answer of a turn whose holder was lost after recording it and before the end of the turn: nothing came after
+# it, no run is of its step.
+ANSWERED = named(
+    "answered",
+    """
+select m.content from messages m
+where m.turn = %(turn)s and m.step = %(step)s and m.ordinal = 0 and m.role = 'assistant' and not m.cut
+  and not exists (select 1 from messages n where n.session = m.session and n.id > m.id)
+  and not exists (select 1 from tool_runs r where r.turn = m.turn and r.step = m.step)
+""",
+    "messages_step_key",
+    "messages_of_session",
+    "tool_runs_pkey",
+)
+
 # Cancels and steers work within two seconds with Redis gone: one question a second a process. `claim` tells which of
 # them nobody in that process has in hand.
 # A turn is cancelled with whatever it is a child of, at any height; a child in the background with nothing above it.

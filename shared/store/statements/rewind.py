@@ -52,7 +52,7 @@ from edits e
 where e.session = %(session)s and e.kind = 'rewind' and (e.id = %(rewind)s or %(rewind)s::bigint is null)
 order by restored, e.id desc limit 1
 """,
-    "edits_of_session",
+    "edits_taken_back|edits_of_session",
 )
 NEWEST_MESSAGE = named(
     "newest_message",
@@ -179,7 +179,7 @@ from s where inbox.id = %(request)s and inbox.folded_into is null
 returning inbox.id
 """,
     "sessions_pkey",
-    "inbox_pkey",
+    "inbox_pkey|inbox_waiting|inbox_unread",
 )
 FOLDED = named("folded", "select edit from inbox where id = %(request)s and folded_into is not null", "inbox_pkey")
 # A compaction that stands, though its worker was lost before it said so.

@@ -60,12 +60,12 @@ with s as (
   returning 1
 ), c as (
   insert into calls (id, turn, session, step, purpose, provider, model, last_message, last_edit, prefix, params, marks,
-    tail, block_count, digest, estimate, max_tokens, reserved_usd, holder, fence, created_at)
+    tail, block_count, digest, estimate, projected, max_tokens, reserved_usd, holder, fence, created_at)
   select %(call)s::uuid, t.id, s.id, %(c_step)s, %(c_purpose)s, %(c_provider)s, %(c_model)s,
     coalesce((select max(id) from m), (select max(id) from messages where session = s.id)),
     s.last_edit, s.prefix, %(c_params)s, %(c_marks)s,
-    %(c_tail)s, %(c_blocks)s, %(c_digest)s, %(c_estimate)s, %(c_max_tokens)s, %(reserve)s::numeric, %(holder)s, s.fence,
-    s.now
+    %(c_tail)s, %(c_blocks)s, %(c_digest)s, %(c_estimate)s, %(c_projected)s, %(c_max_tokens)s, %(reserve)s::numeric,
+    %(holder)s, s.fence, s.now
   from s, t where %(call)s::uuid is not null
   returning id
 )

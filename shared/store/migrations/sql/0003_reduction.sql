@@ -5,6 +5,9 @@ alter table sessions
   add column warm_pings integer not null default 0,
   add column keep_warm boolean not null default false;
 
+-- What a call was expected to be billed for, beside the bare estimate: what anchoring it on bills is worth.
+alter table calls add column projected bigint;
+
 create table reductions (
   id bigint primary key default nextval('transcript_id'),
   session uuid not null references sessions,
