@@ -17,6 +17,7 @@ from api.hints import Hints
 from api.ringer import Ringer
 from api.routes import (
     approvals,
+    caps,
     children,
     clock,
     events,
@@ -37,8 +38,8 @@ from shared.settings import Settings
 
 VERSION = "1"
 ROUTERS = (
-    sessions.router, turns.router, events.router, transcripts.router, children.router, approvals.router, jobs.router,
-    ledger.router, people.router, stops.router, health.router,
+    sessions.router, turns.router, events.router, transcripts.router, children.router, approvals.router, caps.router,
+    jobs.router, ledger.router, people.router, stops.router, health.router,
 )  # fmt: skip
 
 

@@ -166,8 +166,8 @@ def _announce(ports: Ports, held: Held, outcome: TurnOutcome) -> None:
                 answer=ending.answer,
                 error=error,
             )
-        case Parked(reason, wait_s):
-            emit(ports, held, EventKind.TURN_PARKED, reason=reason, wait_s=round(wait_s, 1))
+        case Parked(reason, wait_s, why):
+            emit(ports, held, EventKind.TURN_PARKED, reason=reason, wait_s=round(wait_s, 1), why=why)
         case Released():
             ports.publisher.flush()
             ports.doorbell.ring(held.claim.turn_class)
@@ -179,7 +179,7 @@ def _name(outcome: TurnOutcome) -> str:
     match outcome:
         case Ended(ending):
             return ending.status
-        case Parked(reason, _):
+        case Parked(reason):
             return f"parked on {reason}"
         case Released(gave_way):
             return "gave way" if gave_way else "released"

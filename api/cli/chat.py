@@ -91,6 +91,8 @@ def _handle(talk: _Chat) -> None:
         talk.gone = True
     elif talk.leaving and talk.deciding.for_person:  # nobody is left who could answer it here
         talk.gone, talk.outcome = True, Exit.PERSON
+    elif talk.leaving and talk.deciding.for_money:
+        talk.gone, talk.outcome = True, Exit.MONEY
 
 
 def _show(talk: _Chat, seen: Any) -> None:
@@ -230,7 +232,7 @@ def _prompt(talk: _Chat) -> None:
 
 def _part(talk: _Chat) -> None:
     talk.live.end_line()
-    if talk.turn is not None and talk.deciding.for_person:
+    if talk.turn is not None and (talk.deciding.for_person or talk.deciding.for_money):
         _tell_wait(talk, talk.turn)
     elif talk.turn is not None and not talk.cancelling:
         screen.note(f"the turn goes on without you: nightshift watch {talk.turn}")

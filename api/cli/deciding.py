@@ -28,6 +28,7 @@ class Deciding:
 
     asked: deque[Mapping[str, Any]] = field(default_factory=deque[Mapping[str, Any]])
     for_person: bool = False
+    for_money: bool = False
     shown_at: float = 0.0
 
     def parked(self, client: Client, turn: str, screen: Live) -> None:
@@ -35,6 +36,10 @@ class Deciding:
         row: dict[str, Any] = client.get(f"/v1/turns/{turn}")
         self.clear()
         self.for_person = waiting.on_person(row)
+        if waiting.on_money(row):
+            self.for_money = True
+            for line in waiting.told(row):
+                screen.note(line)
         if not self.for_person:
             return
         self.asked.extend(waiting.requests(row))
@@ -44,7 +49,7 @@ class Deciding:
 
     def clear(self) -> None:
         self.asked.clear()
-        self.for_person = False
+        self.for_person = self.for_money = False
 
     def take(self, client: Client, text: str, at: float, screen: Live) -> bool:
         """Whether the line was a decision. Raises Stop where the decision could not be made; it is asked on."""

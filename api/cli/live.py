@@ -81,9 +81,11 @@ def describe(kind: str, data: Mapping[str, Any]) -> str:
         case "tool.finished" if data.get("is_error"):
             return f"✗ {data.get('tool')} failed"
         case "turn.parked":
-            until = f", at most until {screen.when(data['wake_at'])}" if data.get("wake_at") else ""
             what = {"clarify": "an answer"}.get(str(data.get("reason")), data.get("reason"))
-            return f"‖ waiting for {what}{until}"
+            limit = data.get("wait_s")
+            bound = f", at most {screen.duration(limit)}" if isinstance(limit, int | float) else ""
+            why = f": {data['why']}" if data.get("why") else ""
+            return f"‖ waiting for {what}{bound}{why}"
         case "turn.woken":
             return "▶ goes on"
         case "turn.steered":

@@ -138,6 +138,14 @@ def when(value: object) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def duration(seconds: float) -> str:
+    """In the largest unit of which there are at least two."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
 def tokens(found: Mapping[str, Any] | None) -> str:
     if not found:
         return "tokens unknown"

@@ -23,6 +23,15 @@ def requests(turn: Row) -> list[Row]:
     return list(cast("Sequence[Row]", _waiting(turn).get("approvals") or ()))
 
 
+def on_money(turn: Row) -> bool:
+    return turn.get("status") == "parked" and turn.get("parked_on") == "money"
+
+
+def lacking(turn: Row) -> list[Row]:
+    """The caps that have no room for its next call."""
+    return list(cast("Sequence[Row]", _waiting(turn).get("money") or ()))
+
+
 def questions(turn: Row) -> list[Row]:
     return list(cast("Sequence[Row]", _waiting(turn).get("questions") or ()))
 
@@ -47,7 +56,20 @@ def told(turn: Row) -> list[str]:
     for question in questions(turn):
         lines.append(f"? {safe.line(question.get('text'), WIDTH)}")
         lines.append(f"  nightshift steer {turn['id']} ANSWER")
+    for cap in lacking(turn):
+        lines.append(f"$ {_short(cap)}")
+        lines.append(f"  nightshift cap {cap.get('cap')} {cap.get('id')} {cap.get('enough_usd')}")
     return lines
+
+
+def _short(cap: Row) -> str:
+    """One cap: how far it is used, and what the next call may cost."""
+    promised = f", {screen.money(cap['promised_usd'])} promised to children" if cap.get("promised_usd") else ""
+    return (
+        f"the {cap.get('cap')}'s cap of {screen.money(cap.get('cap_usd'))} has {screen.money(cap.get('left_usd'))} left"
+        f" ({screen.money(cap.get('spent_usd'))} spent{promised}) and its next call may cost"
+        f" {screen.money(cap.get('needs_usd'))}"
+    )
 
 
 def _waiting(turn: Row) -> Row:

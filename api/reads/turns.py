@@ -9,7 +9,7 @@ from psycopg.rows import DictRow, dict_row
 
 from api import problems
 from api.answers import bill, dollars
-from api.reads.approvals import OF_TURN
+from api.reads import approvals, money
 from api.visible import only
 from api.wire.shown import Failure, Question, Tokens, Turn, Waiting, Wanted
 from shared.store.pool import Connection
@@ -37,7 +37,7 @@ cross join lateral (
   from calls where calls.turn = t.id
 ) c
 """
-SHOWN = _COLUMNS + OF_TURN + _FROM
+SHOWN = _COLUMNS + approvals.OF_TURN + "," + money.OF_TURN + _FROM
 ONE = only(SHOWN + " where t.id = %(turn)s")
 OF_SESSION = only(
     SHOWN + " where t.session = %(session)s and t.seq < %(before)s and t.class <> 'chore'",
@@ -116,6 +116,7 @@ def _waiting(row: dict[str, Any]) -> Waiting | None:
                 on=row["parked_on"], since=row["parked_at"], until=row["wake_at"],
                 approvals=[Wanted(**one) for one in row["approvals"] or ()],
                 questions=[Question(**one) for one in row["questions"] or ()],
+                money=money.lacking(row["id"], row["session"], row["short"]),
             )  # fmt: skip
         case _:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -63,6 +63,20 @@ class Question(Shown):
     expires_at: datetime | None
 
 
+class Lacking(Shown):
+    """A cap that has no room for the turn's next call, which may cost `needs_usd`. `id` is of the turn or session whose
+    cap it is; with `enough_usd` the call fits. `promised_usd` is held for children that are not over."""
+
+    cap: Literal["turn", "session"]
+    id: UUID
+    cap_usd: float
+    spent_usd: float
+    promised_usd: float
+    left_usd: float
+    needs_usd: float
+    enough_usd: float
+
+
 class Waiting(Shown):
     """Why a turn is not running. `on`: `worker`, `session` (an earlier turn of it), or what it is parked on."""
 
@@ -71,6 +85,7 @@ class Waiting(Shown):
     until: datetime | None
     approvals: list[Wanted] = []
     questions: list[Question] = []
+    money: list[Lacking] = []
 
 
 class Turn(Shown):

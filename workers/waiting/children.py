@@ -16,7 +16,7 @@ from shared.store.arrays import array
 from shared.store.statements import every, waiting
 from shared.text import clean_text
 from shared.values import AGING, TERMINAL, EventKind, ParkReason, RunStatus, TurnClass, TurnStatus
-from workers import budget, prefixing, reserving
+from workers import budget, caps, prefixing
 from workers.emit import emit
 from workers.held import Held
 from workers.ports import Ports
@@ -92,7 +92,7 @@ def _tasks(held: Held, arguments: Mapping[str, object]) -> list[Task]:
 
 def _cap(ports: Ports, held: Held, children: int) -> Decimal | None:
     """What each child may spend: a part of what its parent has left, reserved there until the child is over."""
-    cap = budget.for_each_child(reserving.caps(ports, held), children)
+    cap = budget.for_each_child(caps.caps(ports, held), children)
     if cap is not None and not cap:
         raise ToolRefused("the money that is left is not enough to hand on: go on without children")
     return cap
