@@ -36,11 +36,12 @@ class Room:
         self.counters[event] += by
         log.info(event, by=by, **ids)
 
-    def publish(self, turn: object, step: int, fence: int, kind: EventKind, data: dict[str, object]) -> None:
-        """The first event of a fence that this process raised. A hint to viewers: Postgres says the same."""
-        keys, args = stream.append_args(turn, [stream.Event(step, fence, 1, kind, data)])
+    def publish(self, turn: object, step: int, fence: int, *events: tuple[EventKind, dict[str, object]]) -> None:
+        """The first events of a fence that this process raised. A hint to viewers: Postgres says the same."""
+        made = [stream.Event(step, fence, n, kind, data) for n, (kind, data) in enumerate(events, 1)]
+        keys, args = stream.append_args(turn, made)
         given: list[Any] = [*keys, *args]
         try:
             self.redis.eval(stream.APPEND, len(keys), *given)
         except redis.RedisError as error:
-            log.info("publish.missed", turn=str(turn), kind=kind, error=type(error).__name__)
+            log.info("publish.missed", turn=str(turn), kind=events[-1][0], error=type(error).__name__)

@@ -78,6 +78,8 @@ def describe(kind: str, data: Mapping[str, Any]) -> str:
             return f"↻ another worker took over (attempt {data['attempt']})"
         case "tool.called":
             return f"→ {call(data)}"
+        case "tool.finished" if data.get("status") == "unknown":
+            return f"? {data.get('tool')} may or may not have happened: its worker was lost"
         case "tool.finished" if data.get("is_error"):
             return f"✗ {data.get('tool')} failed"
         case "turn.parked":

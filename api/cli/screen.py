@@ -102,6 +102,15 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False)
 
 
+def unknown(row: Mapping[str, Any]) -> str:
+    """The mark of what has tool runs of which nobody knows whether they happened; empty where it has none."""
+    return f"? {row['unknown_effects']}" if row.get("unknown_effects") else ""
+
+
+def unknown_sentence(row: Mapping[str, Any]) -> str:
+    return f"{unknown(row)} of its tool runs may or may not have happened: their worker was lost"
+
+
 def money(value: object) -> str:
     """Dollars as the API sends them. None is unknown and never zero."""
     from decimal import Decimal, InvalidOperation

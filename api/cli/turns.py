@@ -98,9 +98,8 @@ def conclude(row: dict[str, Any], *, tell: bool = True) -> Exit:
     """The exit code of a turn that ended or waits, and the line that says so."""
     outcome = exits.of_turn(row)
     status = str(row.get("status"))
-    unknown = row.get("unknown_effects")
-    if tell and unknown:
-        screen.note(f"? {unknown} of its tool runs may or may not have happened: their worker was lost")
+    if tell and row.get("unknown_effects"):
+        screen.note(screen.unknown_sentence(row))
     if tell and status == "done":
         children = row.get("children_cost_usd")
         of_children = f" and {screen.money(children)} of its children" if children else ""

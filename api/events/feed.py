@@ -181,6 +181,7 @@ class Feed:
         data = {
             "step": self.timeline.passed, "fence": fence, "status": "cancelled" if view is None else view.status,
             "answer": None if view is None else view.answer, "error": error,
+            "unknown_effects": 0 if view is None else view.unknown_effects,
         }  # fmt: skip
         id_ = f"{self.timeline.passed}.{fence}.1"
         self.log.append(id_, frames.frame(id_, EventKind.TURN_FINISHED, data))

@@ -21,7 +21,8 @@ select t.id, t.seq, t.session, t.status, t.class, p.name as requested_by, t.park
   t.children_usd, t.children_unknown, t.parent, t.cap_usd, t.attempts, t.takeovers,
   t.cancel_requested_at, t.created_at, t.queued_at, t.started_at, t.finished_at, t.deadline_at, t.fence,
   c.input, c.output, c.cache_read, c.cache_write,
-  (select count(*) from tool_runs r where r.turn = t.id and r.status = 'unknown') as unknown_effects,
+  (select count(*) from tool_runs r
+    where r.session = t.session and r.turn = t.id and r.status = 'unknown') as unknown_effects,
   t.status = 'queued' and exists (
     select 1 from turns e where e.session = t.session
       and (e.status in ('running', 'parked') or (e.status = 'queued' and e.seq < t.seq))) as behind,

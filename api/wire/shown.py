@@ -156,6 +156,8 @@ class Session(Shown):
     status: str
     turn_id: UUID | None
     queued: int
+    unknown_effects: int = 0
+    """As of a turn, over all turns of the session."""
     cost_usd: float | None
     known_usd: float
     reserved_usd: float
@@ -180,6 +182,7 @@ class Child(Shown):
     background: bool
     steps_used: int
     cost_usd: float | None
+    unknown_effects: int = 0
     created_at: datetime
     finished_at: datetime | None
 
@@ -332,6 +335,7 @@ class Run(Shown):
     turn_id: UUID | None
     session_id: UUID | None
     cost_usd: float | None
+    unknown_effects: int = 0
     error_code: str | None
     error_text: str | None
     deliveries: list[Delivery]

@@ -61,8 +61,8 @@ create function has_room(asked uuid) returns boolean language sql stable as $$
   from turns t join sessions s on s.id = t.session where t.id = asked
 $$;
 
--- What nobody knows whether it happened: counted, and a mark of its turn.
-create index tool_runs_unknown on tool_runs (turn) where status = 'unknown';
+-- What nobody knows whether it happened: counted, and a mark of its turn and its session.
+create index tool_runs_unknown on tool_runs (session, turn) where status = 'unknown';
 
 -- Which tools a session has; null means those of its profile. A child has its parent's, less what a child may not.
 alter table sessions add column tools text[];
