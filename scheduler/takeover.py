@@ -108,6 +108,8 @@ def _take_away(
         data: dict[str, object] = {"status": status, "answer": None, "error": _error(code, text)}
         told = [(EventKind.TOOL_FINISHED, _unknown(one)) for one in left if cancel.may_have_run(one)]
         room.publish(row["id"], step["step"], taken["fence"], *told, (EventKind.TURN_FINISHED, data))
+        if parent is not None:
+            room.tell_child(row["id"])
 
     return Result(Did.DONE, then)
 

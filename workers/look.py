@@ -20,6 +20,7 @@ from workers.loop import Ended, Parked, Released, TurnOutcome
 from workers.pause import Point
 from workers.ports import Ports
 from workers.turnstile import Turnstile
+from workers.waiting.late import tell_end
 
 log = structlog.get_logger("turn")
 
@@ -146,6 +147,8 @@ def _drive(ports: Ports, held: Held) -> TurnOutcome | None:
             return None
         outcome = Ended(ending)
     _announce(ports, held, outcome)
+    if isinstance(outcome, Ended) and claim.parent is not None:
+        tell_end(ports, claim.turn)
     if held.woken is not None and held.woken.turn_class is not None:
         ports.doorbell.ring(held.woken.turn_class)
     ports.pauses.at(Point.FINISHED)

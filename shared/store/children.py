@@ -17,8 +17,9 @@ from shared.store import intake, waits
 from shared.store.pool import Connection
 from shared.store.statements import inbox, one, run, trees, turn_end, waiting
 from shared.store.waits import Woken
+from shared.stream import Aside
 from shared.text import bounded, clean_text
-from shared.values import TERMINAL, InboxKind, OnBusy, ParkReason, SessionKind, TurnClass, TurnStatus
+from shared.values import TERMINAL, EventKind, InboxKind, OnBusy, ParkReason, SessionKind, TurnClass, TurnStatus
 
 MOST_CHARS = 16_000
 """Of a report that nobody waits for; how much room its reader's window has is not known when it is written."""
@@ -59,6 +60,20 @@ def over(connection: Connection, turn: UUID, parent: UUID) -> Woken:
     if live is not None and live["parked_on"] == ParkReason.MONEY:
         return waits.wake(connection, live["id"])
     return brought or Woken(parent, None)
+
+
+def told(connection: Connection, turn: UUID) -> Aside | None:
+    """What whoever ended the child `turn` tells on its parent's stream, after the commit. A hint: the rows say the
+    same."""
+    row = one(connection, trees.ENDED_CHILD, {"turn": turn})
+    if row is None:
+        return None
+    data = {
+        "ordinal": row["parent_ordinal"], "index": row["child_index"], "turn": str(turn),
+        "session": str(row["session"]), "status": row["status"], "title": row["title"], "steps": row["steps"],
+        "cost_usd": None if row["unknown"] else float(row["usd"]),
+    }  # fmt: skip
+    return Aside(row["parent"], row["parent_step"], row["fence"], EventKind.CHILD_FINISHED, data)
 
 
 def reader(connection: Connection, session: UUID) -> Woken | None:

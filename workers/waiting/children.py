@@ -66,12 +66,6 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object], r
         rows = [{**row, "error_text": late.TOO_LATE} if row["id"] in stopped else row for row in now]
     share = summaries.share(room_tokens, len(rows))
     text = "\n\n".join(summaries.told(ports, held, row, len(rows), share) for row in rows)
-    for row in rows:
-        emit(
-            ports, held, EventKind.CHILD_FINISHED, step=run.step, ordinal=run.ordinal, index=row["child_index"],
-            turn=str(row["id"]), session=str(row["session"]), status=row["status"], title=row["title"],
-            steps=row["steps"], cost_usd=None if row["unknown"] else float(row["usd"]),
-        )  # fmt: skip
     failed = all(row["status"] != TurnStatus.DONE for row in rows)
     return answered(run, text, RunStatus.FAILED if failed else RunStatus.DONE)
 
