@@ -48,7 +48,7 @@ def told(turn: Row) -> list[str]:
     waiting = _waiting(turn)
     since = f" since {screen.when(waiting['since'])}" if waiting.get("since") else ""
     until = f", at most until {screen.when(waiting['until'])}" if waiting.get("until") else ""
-    what = {"clarify": "an answer"}.get(str(turn.get("parked_on")), turn.get("parked_on"))
+    what = live.WAITS_FOR.get(str(turn.get("parked_on")), turn.get("parked_on"))
     lines = [f"turn {turn['id']} is waiting for {what}{since}{until}"]
     for request in requests(turn):
         lines.append(f"? {wanted(request)}")

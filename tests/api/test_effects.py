@@ -53,6 +53,8 @@ def test_an_unknown_effect_is_told_as_that_and_not_as_a_failure() -> None:
     told = {"tool": "write_file", "status": "unknown", "is_error": True}
     assert live.describe("tool.finished", told) == "? write_file may or may not have happened: its worker was lost"
     assert live.describe("tool.finished", {**told, "status": "failed"}) == "✗ write_file failed"
+    parked = live.describe("turn.parked", {"reason": "time", "wait_s": 3.0})
+    assert parked.startswith("‖ waiting for a tool run that was lost and may still happen")
     assert screen.unknown({"unknown_effects": 0}) == ""
     assert screen.unknown_sentence({"unknown_effects": 2}).startswith("? 2 of its tool runs")
 
