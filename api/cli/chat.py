@@ -170,6 +170,9 @@ def _steer(talk: _Chat, turn: str, text: str) -> None:
     if said.get("how") == "queued":
         talk.live.note(f"» this turn is not yours to steer: that waits as a turn of your own, {said['turn']['id']}")
         return
+    if talk.deciding.for_person and not talk.deciding.for_itself:
+        talk.live.note("» it reads that when its children are through; what they ask is still open")
+        return
     answered = talk.deciding.for_person
     talk.deciding.clear()
     talk.live.note("» that is the answer; it goes on" if answered else "» it stops and reads that")

@@ -15,7 +15,9 @@ Row = Mapping[str, Any]
 
 
 def on_person(turn: Row) -> bool:
-    return turn.get("status") == "parked" and turn.get("parked_on") in PERSON
+    """Whether a person has to act before it goes on: on what it asks itself, or on what a child below it asks."""
+    asked_below = turn.get("parked_on") == "children" and bool(requests(turn) or questions(turn))
+    return turn.get("status") == "parked" and (turn.get("parked_on") in PERSON or asked_below)
 
 
 def requests(turn: Row) -> list[Row]:
@@ -55,7 +57,7 @@ def told(turn: Row) -> list[str]:
         lines.append(f"  nightshift approve {request['id']} (or deny)")
     for question in questions(turn):
         lines.append(f"? {safe.line(question.get('text'), WIDTH)}")
-        lines.append(f"  nightshift steer {turn['id']} ANSWER")
+        lines.append(f"  nightshift steer {question.get('turn_id') or turn['id']} ANSWER")
     for cap in lacking(turn):
         lines.append(f"$ {_short(cap)}")
         lines.append(f"  nightshift cap {cap.get('cap')} {cap.get('id')} {cap.get('enough_usd')}")

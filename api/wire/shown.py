@@ -42,7 +42,7 @@ class Tokens(Shown):
 
 
 class Wanted(Shown):
-    """A call that waits for a person's decision, of the turn itself or of a child that it waits for."""
+    """A call that waits for a person's decision, of the turn itself or of what it waits for, at any depth."""
 
     id: UUID
     turn_id: UUID
@@ -55,9 +55,10 @@ class Wanted(Shown):
 
 
 class Question(Shown):
-    """What the model asks the person: the next thing said to the turn is the answer."""
+    """What the model asks the person: the next thing said to that turn is the answer."""
 
     id: UUID
+    turn_id: UUID
     text: str
     created_at: datetime
     expires_at: datetime | None

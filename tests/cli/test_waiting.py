@@ -82,6 +82,54 @@ def test_a_question_is_told_with_the_command_that_answers_it(
     assert "nightshift steer t-1 ANSWER" in err
 
 
+def _child_asks(surface: Surface, turn: Turn, *paths: str) -> None:
+    """The turn sleeps for its children; then one of them asks, which a snapshot tells."""
+    _park(turn, "children")
+    requests = [_request(surface, turn, f"a-{n}", path) | {"turn_id": "t-child"} for n, path in enumerate(paths, 1)]
+    turn.row["waiting"]["approvals"] = requests
+    turn.send_as("1.1.0", "snapshot", turn=turn.row, steps=[])
+
+
+@pytest.mark.parametrize("words", [["send", "go", "--session", "s-1", "--wait"], ["watch", "t-1"]])
+def test_what_a_child_asks_is_told_to_who_waits_for_its_parent(
+    surface: Surface, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    surface.on_turn = lambda turn: _child_asks(surface, turn, "a.txt")
+    if words[0] == "watch":
+        surface.on_turn(surface.add_turn())
+    assert main(words) == 3
+    err = capsys.readouterr().err
+    assert "turn t-1 is waiting for children since" in err
+    assert "nightshift approve a-1 (or deny)" in err
+
+
+def test_a_parent_whose_children_ask_nothing_is_waited_for(
+    surface: Surface, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def begin(turn: Turn) -> None:
+        _park(turn, "children")
+        turn.send("turn.started", at=(1, 3), attempt=1)
+        turn.finish(answer="all in", fence=3)
+
+    surface.on_turn = begin
+    assert main(["send", "go", "--session", "s-1", "--wait"]) == 0
+    assert "all in" in capsys.readouterr().out
+
+
+def test_a_chat_asks_what_a_child_asks_and_words_are_no_answer_to_it(surface: Surface, typist: Typist) -> None:
+    surface.on_turn = lambda turn: _child_asks(surface, turn, "a.txt")
+    typist.type("go")
+    typist.see('allow write_file(path="a.txt") ? a child asks: y allows it')
+    typist.type("and be brief")
+    typist.see("it reads that when its children are through")
+    surface.wait_for("POST", "/v1/turns/t-1/steer")
+    turn = surface.turns["t-1"]
+    turn.send_as("1.1.0", "snapshot", turn=turn.row, steps=[])  # another child has asked: the first is still asked for
+    typist.type("y")
+    typist.see('approved: write_file(path="a.txt")')
+    assert typist.shown.count("allow write_file") == 1
+
+
 LACKING = {
     "cap": "turn", "id": "t-1", "cap_usd": 0.01, "spent_usd": 0.004, "promised_usd": 0.002, "left_usd": 0.004,
     "needs_usd": 0.02, "enough_usd": 0.026,
