@@ -13,7 +13,7 @@ import structlog
 from api.services import Services
 from api.waking import ring_for
 from shared.errors import NightshiftError
-from shared.store import cancel
+from shared.store import cancel, children
 from shared.store.cancel import Cancelled
 from shared.store.pool import Connection
 from shared.values import TurnClass, TurnStatus
@@ -43,8 +43,19 @@ def one(serving: Services, turn: UUID, who: UUID) -> None:
     _tell(serving, turn, found)
 
 
+def _tell_parent(serving: Services, turn: UUID) -> None:
+    try:
+        aside = serving.database.read(lambda c: children.told(c, turn))
+    except NightshiftError:
+        return
+    if aside is not None:
+        serving.hints.aside(aside)
+
+
 def _tell(serving: Services, turn: UUID, found: Cancelled) -> None:
     ring_for(serving, found.woken)
+    if found.woken is not None:
+        _tell_parent(serving, turn)
     if found.status is TurnStatus.RUNNING:
         serving.hints.tell("cancel", turn)
         return

@@ -35,6 +35,7 @@ class Outcome:
     steps: int
     model: str
     rehearsal: bool
+    unknown_effects: int = 0
 
 
 def file_name(name: str, run: UUID, instant: datetime) -> str:
@@ -62,6 +63,8 @@ def markdown(outcome: Outcome) -> str:
         "model": outcome.model,
         "rehearsal": outcome.rehearsal,
     }
+    if outcome.unknown_effects:
+        facts["unknown_effects"] = outcome.unknown_effects
     if outcome.error_code:
         facts["error"] = outcome.error_code
     front = "\n".join(f"{key}: {json.dumps(clean_text(v) if isinstance(v, str) else v)}" for key, v in facts.items())
@@ -85,4 +88,7 @@ def _body(outcome: Outcome) -> str:
         parts.append("This run was cancelled.")
     elif not parts or outcome.answer is None or not outcome.answer.strip():
         parts.append("This run ended without text.")
+    if outcome.unknown_effects:
+        words = f"Of {outcome.unknown_effects} of this run's tool calls nobody knows whether they happened"
+        parts.insert(int(outcome.rehearsal), f"{words}: their worker was lost. Look before anything is done again.")
     return "\n\n".join(parts)

@@ -128,7 +128,7 @@ def _outcome(room: Room, found: DictRow) -> brief.Outcome:
         key: found[key]
         for key in (
             "job", "name", "turn", "session", "instant", "zone", "manual", "status", "answer", "error_code",
-            "error_text", "steps", "model",
+            "error_text", "steps", "model", "unknown_effects",
         )
     }  # fmt: skip
     cost = None if found["cost_unknown"] else found["spent_usd"]

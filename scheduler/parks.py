@@ -69,6 +69,7 @@ def _end(room: Room, connection: Connection, row: DictRow) -> Result:
             return  # claimed meanwhile: its holder ends it, and tells
         room.count("turn.left_cancelled", turn=str(row["id"]), depth=row["depth"])
         data: dict[str, object] = {"status": TurnStatus.CANCELLED, "answer": None, "error": None}
-        room.publish(row["id"], stands["step"], stands["fence"], EventKind.TURN_FINISHED, data)
+        room.publish(row["id"], stands["step"], stands["fence"], (EventKind.TURN_FINISHED, data))
+        room.tell_child(row["id"])
 
     return Result(Did.DONE, then)

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 import redis
 import structlog
@@ -13,6 +14,7 @@ import structlog
 from shared import stream
 from shared.doorbell import Doorbell
 from shared.settings import Settings
+from shared.store import children
 from shared.store.pool import Database
 from shared.values import EventKind
 
@@ -36,11 +38,24 @@ class Room:
         self.counters[event] += by
         log.info(event, by=by, **ids)
 
-    def publish(self, turn: object, step: int, fence: int, kind: EventKind, data: dict[str, object]) -> None:
-        """The first event of a fence that this process raised. A hint to viewers: Postgres says the same."""
-        keys, args = stream.append_args(turn, [stream.Event(step, fence, 1, kind, data)])
+    def tell_child(self, turn: UUID) -> None:
+        """After a commit that ended a turn: where it is a child, who watches its parent learns of it."""
+        aside = self.database.read(lambda connection: children.told(connection, turn))
+        if aside is None:
+            return
+        keys, args = stream.tell_args(aside)
+        given: list[Any] = [*keys, *args]
+        try:
+            self.redis.eval(stream.TELL, len(keys), *given)
+        except redis.RedisError as error:
+            log.info("publish.missed", turn=str(turn), kind=aside.kind, error=type(error).__name__)
+
+    def publish(self, turn: object, step: int, fence: int, *events: tuple[EventKind, dict[str, object]]) -> None:
+        """The first events of a fence that this process raised. A hint to viewers: Postgres says the same."""
+        made = [stream.Event(step, fence, n, kind, data) for n, (kind, data) in enumerate(events, 1)]
+        keys, args = stream.append_args(turn, made)
         given: list[Any] = [*keys, *args]
         try:
             self.redis.eval(stream.APPEND, len(keys), *given)
         except redis.RedisError as error:
-            log.info("publish.missed", turn=str(turn), kind=kind, error=type(error).__name__)
+            log.info("publish.missed", turn=str(turn), kind=events[-1][0], error=type(error).__name__)

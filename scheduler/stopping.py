@@ -22,6 +22,7 @@ def cancel_stopped(room: Room) -> int:
 
         def then() -> None:
             room.count("turn.stopped", turn=str(row["id"]), to=found.status)
+            room.tell_child(row["id"])
             if found.woken is not None and found.woken.turn_class is not None:
                 room.doorbell.ring(found.woken.turn_class)
 

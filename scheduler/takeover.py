@@ -20,7 +20,7 @@ from shared.store import cancel, children
 from shared.store.intake import fetch
 from shared.store.pool import Connection
 from shared.store.statements import Statement, every, holder, liveness, one, run, turn_end, waiting
-from shared.values import EventKind, TurnClass, TurnStatus
+from shared.values import EventKind, RunStatus, TurnClass, TurnStatus
 
 log = structlog.get_logger("scheduler")
 
@@ -106,7 +106,10 @@ def _take_away(
             room.doorbell.ring(turn_class)
             return
         data: dict[str, object] = {"status": status, "answer": None, "error": _error(code, text)}
-        room.publish(row["id"], step["step"], taken["fence"], EventKind.TURN_FINISHED, data)
+        told = [(EventKind.TOOL_FINISHED, _unknown(one)) for one in left if cancel.may_have_run(one)]
+        room.publish(row["id"], step["step"], taken["fence"], *told, (EventKind.TURN_FINISHED, data))
+        if parent is not None:
+            room.tell_child(row["id"])
 
     return Result(Did.DONE, then)
 
@@ -125,6 +128,14 @@ def _outcome(held: DictRow, attempts: int) -> tuple[TurnStatus, str | None, str 
         )
         return TurnStatus.FAILED, "worker_lost_repeatedly", text
     return TurnStatus.QUEUED, None, None
+
+
+def _unknown(run: DictRow) -> dict[str, object]:
+    """What a worker tells of a run of which nobody knows: here the turn has none any more."""
+    return {
+        "ordinal": run["ordinal"], "tool": run["tool"], "status": RunStatus.UNKNOWN, "is_error": True,
+        "chars": len(cancel.unknown(run)), "note": None,
+    }  # fmt: skip
 
 
 def _error(code: str | None, text: str | None) -> dict[str, object] | None:

@@ -64,6 +64,7 @@ class Settings(BaseModel):
     approval_limit_s: float = Field(default=86400, gt=0)
     clarify_limit_s: float = Field(default=86400, gt=0)
     children_limit_s: float = Field(default=86400, gt=0)
+    money_limit_s: float = Field(default=86400, gt=0)
     child_deadline_s: int = Field(default=3600, ge=1)
     child_max_steps: int = Field(default=50, ge=1, le=1000)
     spawn_depth: int = Field(default=1, ge=0, le=5)

@@ -3,13 +3,14 @@
 The stream may vanish at any moment: what is in it is also in Postgres, or was never promised. An event's id is
 `<step>.<fence>.<n>`, made by the writer; `n` counts from 1 within a fence without a gap, so a reader sees that
 something is missing. Appending is fenced: a writer whose fence is below the highest that the stream has seen adds
-nothing.
+nothing. Others tell only what changes no text (`Aside`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, cast
+from uuid import UUID
 
 import orjson
 import redis
@@ -66,6 +67,35 @@ redis.call('expire', KEYS[1], ARGV[2])
 redis.call('expire', KEYS[2], ARGV[2])
 return (#ARGV - 3) / 3
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What somebody other than its holder tells on a turn's stream: it changes no text, and its number is 0, which no
+    holder gives. It stands under the fence that the stream has seen, `fence` where it has seen none: it may be a little
+    late, and it must not outrank the holder who writes."""
+
+    turn: UUID
+    step: int
+    fence: int
+    kind: EventKind
+    data: dict[str, Any]
+
+
+# KEYS: stream, fence. ARGV: step, fence, keep seconds, max length, kind, data.
+TELL = """
+local fence = redis.call('get', KEYS[2]) or ARGV[2]
+redis.call('xadd', KEYS[1], 'maxlen', '~', ARGV[4], '*', 'id', ARGV[1] .. '.' .. fence .. '.0', 'kind', ARGV[5],
+  'data', ARGV[6])
+redis.call('expire', KEYS[1], ARGV[3])
+return 1
+"""
+
+
+def tell_args(aside: Aside) -> tuple[list[str], list[str | bytes | int]]:
+    """Keys and arguments of TELL."""
+    keys = [key(aside.turn), fence_key(aside.turn)]
+    return keys, [aside.step, aside.fence, KEEP_S, MAX_EVENTS, aside.kind, orjson.dumps(aside.data)]
 
 
 def append_args(turn: object, events: list[Event]) -> tuple[list[str], list[str | bytes | int]]:

@@ -6,7 +6,7 @@ Sources: economics.md "Caps are hard"; issue "the spine" item 5 (warnings at 70 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, Decimal
+from decimal import ROUND_DOWN, ROUND_UP, Decimal
 from typing import Literal
 
 Kind = Literal["steps", "money", "window"]
@@ -62,8 +62,11 @@ class Fits:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    scope: str
+    """`needs` is what the call may cost."""
+
+    scope: Literal["call", "turn", "session"]
     message: str
+    needs: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +89,29 @@ def reserve(worst: Decimal | None, model: str, caps: tuple[Cap, ...]) -> Fits | 
         )
     for cap in caps:
         if cap.cap is not None and cap.spent + cap.reserved + worst > cap.cap:
-            left = max(cap.cap - cap.spent - cap.reserved, Decimal(0))
-            return Over(
-                cap.scope,
-                f"the next call may cost up to ${worst:.4f} and the {cap.scope}'s cap of ${cap.cap} "
-                f"has ${left:.4f} left (${cap.spent:.4f} spent): raise cap_usd of the {cap.scope} to go on",
-            )
+            return Over(cap.scope, _why(cap, cap.cap, worst), worst)
     return Fits(worst)
+
+
+def _why(cap: Cap, limit: Decimal, worst: Decimal) -> str:
+    """Which cap, how far it is used, and what lets the turn go on."""
+    if cap.scope == "call":
+        return (
+            f"the next call may cost up to ${worst:.4f} and one call may cost ${limit}, which is a setting of the "
+            f"house that nobody raises for one turn: shorten what is sent, or set NIGHTSHIFT_CALL_CAP_USD"
+        )
+    used = cap.spent + cap.reserved
+    promised = f", ${cap.reserved:.4f} promised to children" if cap.reserved else ""
+    return (
+        f"the next call may cost up to ${worst:.4f} and the {cap.scope}'s cap of ${limit} has "
+        f"${max(limit - used, Decimal(0)):.4f} left (${cap.spent:.4f} spent{promised}): raise cap_usd of the "
+        f"{cap.scope} to ${enough(used, worst)} or more to go on"
+    )
+
+
+def enough(used: Decimal, needs: Decimal) -> Decimal:
+    """The least cap, in whole hundredths of a cent, under which the call fits."""
+    return (used + needs).quantize(Decimal("0.0001"), rounding=ROUND_UP)
 
 
 CHILDREN_SHARE = Decimal("0.5")

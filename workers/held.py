@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from shared.request.assembled import Request
@@ -62,8 +63,6 @@ class Claim:
     workspace: Path
     folder: Path | None
     max_steps: int
-    turn_cap_usd: Decimal | None
-    session_cap_usd: Decimal | None
     session_started: str
     seconds_left: float
     waited_s: float
@@ -71,8 +70,9 @@ class Claim:
 
 @dataclass(slots=True)
 class Money:
-    """Dollars as the rows have them: only this holder makes them more while it holds the fence. A background child
-    that ends meanwhile gives back what it did not spend, so that here is never too little.
+    """Dollars as the rows have them: only this holder spends more while it holds the fence. A background child that
+    ends meanwhile gives back what it did not spend, and caps are changed by people: each write that reserves compares
+    the rows' own.
 
     `promised` are the caps of this turn's children that live; `others_children` is what children of the session's
     other turns have cost or may still cost.
@@ -85,6 +85,16 @@ class Money:
     children_spent: Decimal
     promised: Decimal
     others_children: Decimal
+    turn_cap: Decimal | None
+    session_cap: Decimal | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Money:
+        """From the columns that a claim returns."""
+        return cls(
+            row["turn_spent"], row["turn_reserved"], row["session_spent"], row["session_reserved"], row["children_usd"],
+            row["children_promised_usd"], row["others_children_usd"], row["turn_cap"], row["session_cap"],
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -109,6 +119,8 @@ class Held:
     failed_tries: int
     failed_purpose: Purpose | None
     """Of the failed call that this step still has to make again; None where the step begins anew."""
+    money_late: bool
+    """It has waited for money for as long as it may: if it is short still, it ends."""
     request: Request | None = None
     judge: bool = True
     """The request was read afresh and its transcript must be looked over before it goes out."""

@@ -20,6 +20,7 @@ from workers.loop import Ended, Parked, Released, TurnOutcome
 from workers.pause import Point
 from workers.ports import Ports
 from workers.turnstile import Turnstile
+from workers.waiting.late import tell_end
 
 log = structlog.get_logger("turn")
 
@@ -146,6 +147,8 @@ def _drive(ports: Ports, held: Held) -> TurnOutcome | None:
             return None
         outcome = Ended(ending)
     _announce(ports, held, outcome)
+    if isinstance(outcome, Ended) and claim.parent is not None:
+        tell_end(ports, claim.turn)
     if held.woken is not None and held.woken.turn_class is not None:
         ports.doorbell.ring(held.woken.turn_class)
     ports.pauses.at(Point.FINISHED)
@@ -166,8 +169,8 @@ def _announce(ports: Ports, held: Held, outcome: TurnOutcome) -> None:
                 answer=ending.answer,
                 error=error,
             )
-        case Parked(reason, wait_s):
-            emit(ports, held, EventKind.TURN_PARKED, reason=reason, wait_s=round(wait_s, 1))
+        case Parked(reason, wait_s, why):
+            emit(ports, held, EventKind.TURN_PARKED, reason=reason, wait_s=round(wait_s, 1), why=why)
         case Released():
             ports.publisher.flush()
             ports.doorbell.ring(held.claim.turn_class)
@@ -179,7 +182,7 @@ def _name(outcome: TurnOutcome) -> str:
     match outcome:
         case Ended(ending):
             return ending.status
-        case Parked(reason, _):
+        case Parked(reason):
             return f"parked on {reason}"
         case Released(gave_way):
             return "gave way" if gave_way else "released"

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from shared.errors import LeaseLost
-from shared.values import CallStatus, EventKind, InboxKind, Purpose, Refund, TurnClass, TurnStatus
+from shared.errors import LeaseLost, NightshiftError
+from shared.values import CallStatus, EventKind, InboxKind, ParkReason, Purpose, Refund, TurnClass, TurnStatus
 from workers import (
     asked,
     claiming,
@@ -32,11 +32,12 @@ from workers.providers import failures
 from workers.providers.replies import Partial, Reply
 from workers.recording import Ending, Outcome
 from workers.reduction import consider
-from workers.reserving import Arrived, Planned, Refusal
+from workers.reserving import Arrived, Planned, Refusal, Short
 from workers.toolbatch import Batch
-from workers.waiting import park, stands
+from workers.waiting import money, park, stands
 
 NO_RUNS = Batch(())
+CAP_CHANGES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Ended:
 class Parked:
     reason: str
     wait_s: float
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +156,14 @@ def _step(
     if planned is None or isinstance(planned, Arrived):
         return planned
     if isinstance(planned, Refusal):
-        reserving.commit_rows(ports, held, gathered)
         if planned.code == failures.CONTEXT_OVERFLOW:
             why = consider.overflowed(ports, held)
             if why is None:
                 return None
             planned = replace(planned, message=why)
         return _end(ports, held, Ending(TurnStatus.FAILED, error_code=planned.code, error_text=planned.message))
+    if isinstance(planned, Short):
+        return _short(ports, held, planned)
     emit(ports, held, EventKind.STEP_STARTED, purpose=planned.purpose)
     ports.pauses.at(Point.RESERVED)
     match conversing.converse(ports, held, planned):
@@ -174,11 +177,21 @@ def _step(
             return _steered(ports, held, planned, partial)
 
 
+def _short(ports: Ports, held: Held, short: Short) -> Ended | Parked | None:
+    """Wait for money without a worker, or end for want of it. What was gathered stands in the transcript by now."""
+    if not money.may_wait(held):
+        return _end(ports, held, money.ending(ports, held, short))
+    if not held.must_stop() and money.sleep(ports, held, short):
+        return Parked(ParkReason.MONEY, ports.settings.money_limit_s, short.message)
+    return None
+
+
 def _plan(
     ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: bool
-) -> Planned | Refusal | Arrived | None:
+) -> Planned | Refusal | Short | Arrived | None:
     """The next call: one that failed is made again as what it was; no words or no budget left asks for the last one.
-    None where the past was rewritten and the boundary is to be looked at again."""
+    Where there can be none, what was gathered stands all the same; None where the past was rewritten and the boundary
+    is to be looked at again."""
     again = held.failed_purpose is not None
     if again:
         final = held.failed_purpose is Purpose.FINAL
@@ -186,11 +199,20 @@ def _plan(
         final = (silent and gathered.empty) or held.steps_used >= held.claim.max_steps
     if not final:
         considered = consider.consider(ports, held, gathered)
-        return None if considered is None else reserving.reserve(ports, held, considered, again=again)
+        if considered is None:
+            return None
+        planned = reserving.reserve(ports, held, considered, again=again)
+        if isinstance(planned, Refusal | Short):
+            reserving.commit_rows(ports, held, considered)
+        return planned
     reserving.commit_rows(ports, held, gathered)
     cause = last_words.Cause.STEPS if held.steps_used >= held.claim.max_steps else last_words.Cause.NO_TEXT
     tail = last_words.tail(cause)
-    return reserving.reserve(ports, held, gathering.NOTHING, Purpose.FINAL, tail=tail)
+    for _ in range(CAP_CHANGES):  # what was gathered stands, so there is nothing else to look at again
+        planned = reserving.reserve(ports, held, gathering.NOTHING, Purpose.FINAL, tail=tail)
+        if not isinstance(planned, Arrived):
+            return planned
+    raise NightshiftError("the caps of this turn change faster than it can reserve a call", code="caps_moving")
 
 
 def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnOutcome | _Stepped | None:

@@ -16,7 +16,7 @@ import redis
 import structlog
 
 from shared import stream
-from shared.stream import Event
+from shared.stream import Aside, Event
 from shared.values import EventKind
 
 FLUSH_S = 0.03
@@ -35,9 +35,11 @@ class Publisher:
         self._lock = threading.Lock()
         self._waiting: dict[Key, list[Event]] = {}
         self._counted: dict[Key, int] = {}
+        self._asides: list[Aside] = []
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._append = client.register_script(stream.APPEND)
+        self._tell = client.register_script(stream.TELL)
         self.dropped = 0
         self._thread = threading.Thread(target=self._run, name="publish", daemon=True)
         self._thread.start()
@@ -59,6 +61,15 @@ class Publisher:
         if not self._wake.is_set():
             self._wake.set()
 
+    def tell(self, aside: Aside) -> None:
+        """Queue what is told on the stream of a turn that somebody else holds."""
+        with self._lock:
+            if len(self._asides) >= MOST_WAITING:
+                self.dropped += 1
+                return
+            self._asides.append(aside)
+        self._wake.set()
+
     def forget(self, turn: UUID, fence: int) -> None:
         """The turn is no longer this worker's: its counter is not needed once what waits has gone out."""
         with self._lock:
@@ -68,19 +79,24 @@ class Publisher:
         """Send what waits, now. Failing is counted, not raised."""
         with self._lock:
             batch, self._waiting = self._waiting, {}
-        if not batch:
+            asides, self._asides = self._asides, []
+        if not batch and not asides:
             return
+        count = len(asides) + sum(map(len, batch.values()))
         if not self._may_act():
-            self.dropped += sum(map(len, batch.values()))
+            self.dropped += count
             return
         try:
             pipe: Any = cast("Any", self._client).pipeline(transaction=False)
+            for aside in asides:
+                keys, args = stream.tell_args(aside)
+                self._tell(keys=keys, args=args, client=pipe)
             for (turn, _), events in batch.items():
                 keys, args = stream.append_args(turn, events)
                 self._append(keys=keys, args=args, client=pipe)
             pipe.execute()
         except redis.RedisError as error:
-            self.dropped += sum(map(len, batch.values()))
+            self.dropped += count
             log.warning("publish.dropped", turns=len(batch), error=type(error).__name__)
 
     def _run(self) -> None:

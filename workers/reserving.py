@@ -30,9 +30,9 @@ from shared.store.pool import Connection
 from shared.store.statements import every, one
 from shared.store.statements import step as statements
 from shared.values import EventKind, Purpose
-from workers import budget, fence, prefixing
+from workers import budget, caps, fence, prefixing
 from workers.emit import emit
-from workers.gathering import Gathered, has_result, waiting, with_warning
+from workers.gathering import Gathered, has_result, with_warning
 from workers.held import Held
 from workers.outgoing import fold_params, message_params, returned, run_params
 from workers.ports import Ports
@@ -71,8 +71,18 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Short:
+    """A cap has no room for the next call, which may cost `needs` dollars; nothing was written."""
+
+    scope: str
+    message: str
+    needs: Decimal
+
+
+@dataclass(frozen=True, slots=True)
 class Arrived:
-    """Nothing was written: the inbox had not been looked at, and something waits there."""
+    """Nothing was written, for the rows have what memory had not: something waits in the inbox, or a cap was changed.
+    Look again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +128,12 @@ def reserve(
     *,
     again: bool = False,
     tail: str | None = None,
-) -> Planned | Refusal | Arrived:
+) -> Planned | Refusal | Short | Arrived:
     """Reserve the next call. `again` marks a repeat of a call that failed, which is no new step; `tail` is the array of
     blocks that a `final` call ends with, which no row holds."""
     base = _base(ports, held, purpose)
     draft = _draft(ports, held, base, gathered, purpose, tail)
-    if isinstance(draft, Refusal):
+    if not isinstance(draft, _Draft):
         return draft
     call = uuid7()
     fields = _call_fields(held, call, purpose, draft, tail)
@@ -136,6 +146,7 @@ def reserve(
     held.steps += counted
     held.money.turn_reserved += draft.reserve
     held.money.session_reserved += draft.reserve
+    held.money_late = False
     held.warned.update(draft.warned)
     _advance(held, draft.gathered)
     marked = _from_rows(ports, held, base, purpose, draft, written, fields["c_marks"], tail)
@@ -180,10 +191,10 @@ def _check_chain(ports: Ports, held: Held, request: Request) -> None:
 
 def _draft(
     ports: Ports, held: Held, base: Request, gathered: Gathered, purpose: Purpose, tail: str | None
-) -> _Draft | Refusal:
+) -> _Draft | Refusal | Short:
     model = held.claim.model
     known = limits(model)
-    due = budget.due(_uses(held, base, gathered, known.window), held.warned) if has_result(gathered) else ()
+    due = budget.due(caps.uses(held, base, gathered, known.window), held.warned) if has_result(gathered) else ()
     for one_due in due:
         limit = one_due.use.limit or Decimal(0)
         text = warnings.line(one_due.use.kind, one_due.threshold, one_due.use.used, limit)
@@ -207,12 +218,14 @@ def _draft(
         )
     max_tokens = max(1, min(ports.settings.max_output_tokens, known.max_output, room))
     worst = prices.worst(model, projected, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl)
-    decided = budget.reserve(worst, model, caps(ports, held))
+    decided = budget.reserve(worst, model, caps.caps(ports, held))
     match decided:
         case budget.Unpriced(message):
             return Refusal("price_unknown", message)
-        case budget.Over(scope, message):
-            return Refusal(f"{scope}_cap_reached", message)
+        case budget.Over("call", message):
+            return Refusal("call_cap_reached", message)
+        case budget.Over(scope, message, needs):
+            return Short(scope, message, needs)
         case budget.Fits(amount):
             pass
     state = PlanState(
@@ -222,35 +235,6 @@ def _draft(
     warned = {one_due.use.kind: one_due.threshold for one_due in due}
     marked = cache_plan.place(request, state)
     return _Draft(gathered, rows, marked, counted, projected, max_tokens, amount, warned, repairs)
-
-
-def _uses(held: Held, base: Request, gathered: Gathered, window: int) -> tuple[budget.Use, ...]:
-    text = "".join(m.content for m in gathered.messages)
-    size = estimate.estimate(base, held.claim.model) + estimate.estimate_text(text, held.claim.model)
-    if held.baseline:
-        size = estimate.projected(held.baseline[1], held.baseline[0], size)
-    cap, spent = held.claim.turn_cap_usd, held.money.turn_spent + held.money.children_spent
-    session_cap = held.claim.session_cap_usd
-    in_session = held.money.session_spent + held.money.children_spent + held.money.others_children
-    if session_cap is not None and (cap is None or session_cap - in_session < cap - spent):
-        cap, spent = session_cap, in_session
-    return (
-        budget.Use("steps", Decimal(held.steps_used), Decimal(held.claim.max_steps)),
-        budget.Use("money", spent, cap),
-        budget.Use("window", Decimal(size), Decimal(window)),
-    )
-
-
-def caps(ports: Ports, held: Held) -> tuple[budget.Cap, ...]:
-    """The caps that the next call counts against. What is promised to children is reserved in the caps above them."""
-    money = held.money
-    turn = money.turn_spent + money.children_spent
-    session = money.session_spent + money.children_spent + money.others_children
-    return (
-        budget.Cap("call", ports.settings.call_cap_usd, Decimal(0), Decimal(0)),
-        budget.Cap("turn", held.claim.turn_cap_usd, turn, money.turn_reserved + money.promised),
-        budget.Cap("session", held.claim.session_cap_usd, session, money.session_reserved + money.promised),
-    )
 
 
 def _call_fields(held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: str | None) -> dict[str, Any]:
@@ -282,12 +266,12 @@ def _write(
     *,
     count: int,
     alone: bool = False,
-) -> _Rows | Refusal | Arrived:
+) -> _Rows | Arrived:
     values: dict[str, Any] = {
         **message_params(gathered.messages), **run_params(gathered.runs), **fold_params(gathered.folds), **call,
         "session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence, "holder": held.claim.holder,
         "reserve": amount, "count_step": count, "warned": json.dumps(warned), "last_tool": held.last_tool,
-        "alone": alone,
+        "alone": alone, "turn_cap": held.money.turn_cap, "session_cap": held.money.session_cap,
     }  # fmt: skip
 
     def send(connection: Connection) -> _Rows | None:
@@ -304,11 +288,8 @@ def _write(
             held.told(written.now)
         return written
     ports.database.read(lambda c: fence.confirm(c, held))
-    if alone and waiting(ports, held):
-        return Arrived()
-    return Refusal(
-        "session_cap_reached", "the session's cap was lowered below what the next call may cost: raise it to go on"
-    )
+    caps.refresh(ports, held)
+    return Arrived()
 
 
 def _landed(connection: Connection, held: Held, gathered: Gathered, call: UUID | None) -> bool:

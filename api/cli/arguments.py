@@ -66,6 +66,10 @@ def _turns(commands: _Group) -> None:
     watch.add_argument("--from", dest="last_id", metavar="ID", help="only what comes after this event id")
     watch.add_argument("--patience", metavar="S", type=seconds, default=120.0, help="give up after so long without one")
 
+    cap = _add(commands, "cap", "set what a turn or a session may cost, also while it runs or waits for money")
+    cap.add_argument("scope", choices=("turn", "session"))
+    cap.add_argument("subject", metavar="ID")
+    cap.add_argument("usd", metavar="USD", type=dollars_or_none, help="such as 0.50; 'none' takes the cap away")
     cancel = _add(commands, "cancel", "cancel a turn")
     cancel.add_argument("turn", metavar="TURN")
     steer = _add(commands, "steer", "say something to a turn that is working")
@@ -262,6 +266,10 @@ def seconds(text: str) -> float:
     if not 0 < number < 86_400:
         raise argparse.ArgumentTypeError("more than 0 and less than a day")
     return number
+
+
+def dollars_or_none(text: str) -> str | None:
+    return None if text == "none" else dollars(text)
 
 
 def dollars(text: str) -> str:

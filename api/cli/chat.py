@@ -98,6 +98,8 @@ def _handle(talk: _Chat) -> None:
         talk.gone = True
     elif talk.leaving and talk.deciding.for_person:  # nobody is left who could answer it here
         talk.gone, talk.outcome = True, Exit.PERSON
+    elif talk.leaving and talk.deciding.for_money:
+        talk.gone, talk.outcome = True, Exit.MONEY
 
 
 def _show(talk: _Chat, seen: Any) -> None:
@@ -211,6 +213,9 @@ def _steer(talk: _Chat, turn: str, text: str) -> None:
     if said.get("how") == "queued":
         talk.live.note(f"» this turn is not yours to steer: that waits as a turn of your own, {said['turn']['id']}")
         return
+    if talk.deciding.for_person and not talk.deciding.for_itself:
+        talk.live.note("» it reads that when its children are through; what they ask is still open")
+        return
     answered = talk.deciding.for_person
     talk.deciding.clear()
     talk.live.note("» that is the answer; it goes on" if answered else "» it stops and reads that")
@@ -273,7 +278,7 @@ def _prompt(talk: _Chat) -> None:
 
 def _part(talk: _Chat) -> None:
     talk.live.end_line()
-    if talk.turn is not None and talk.deciding.for_person:
+    if talk.turn is not None and (talk.deciding.for_person or talk.deciding.for_money):
         _tell_wait(talk, talk.turn)
     elif talk.turn is not None and not talk.cancelling:
         screen.note(f"the turn goes on without you: nightshift watch {talk.turn}")

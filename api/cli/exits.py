@@ -40,9 +40,12 @@ def of_turn(turn: Mapping[str, Any]) -> Exit | None:
         return of_code(error_code(turn))
     if status == "cancelled":
         return Exit.FAILED
-    if status == "parked":
-        return {"approval": Exit.PERSON, "clarify": Exit.PERSON, "money": Exit.MONEY}.get(str(turn.get("parked_on")))
-    return None
+    if status != "parked":
+        return None
+    if turn.get("parked_on") == "children":  # as long as nobody below it waits for a person
+        waiting: Mapping[str, Any] = turn.get("waiting") or {}
+        return Exit.PERSON if waiting.get("approvals") or waiting.get("questions") else None
+    return {"approval": Exit.PERSON, "clarify": Exit.PERSON, "money": Exit.MONEY}.get(str(turn.get("parked_on")))
 
 
 def error_code(turn: Mapping[str, Any]) -> str | None:

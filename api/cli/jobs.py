@@ -151,12 +151,13 @@ def _runs(client: Client, asked: argparse.Namespace) -> Exit:
             screen.when(row.get("instant")),
             row.get("status"),
             row.get("turn_id") or "-",
+            screen.unknown(row),
             screen.money(row.get("cost_usd")),
             safe.line(row.get("error_text") or row.get("error_code") or "", 80),
         )
         for row in found
     ]
-    screen.table(("due", "status", "turn", "cost", "error"), rows, right=("cost",))
+    screen.table(("due", "status", "turn", "unknown", "cost", "error"), rows, right=("cost",))
     return Exit.DONE
 
 

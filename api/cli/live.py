@@ -14,6 +14,8 @@ from api.cli.events import Seen
 from api.cli.fold import Added, Dropped, Other, Voided
 
 ARGUMENTS_WIDTH = 100
+WAITS_FOR = {"clarify": "an answer", "time": "a tool run that was lost and may still happen"}
+"""What a turn is parked on, where the word itself does not say it to a person."""
 
 
 class Live:
@@ -78,12 +80,16 @@ def describe(kind: str, data: Mapping[str, Any]) -> str:
             return f"↻ another worker took over (attempt {data['attempt']})"
         case "tool.called":
             return f"→ {call(data)}"
+        case "tool.finished" if data.get("status") == "unknown":
+            return f"? {data.get('tool')} may or may not have happened: its worker was lost"
         case "tool.finished" if data.get("is_error"):
             return f"✗ {data.get('tool')} failed"
         case "turn.parked":
-            until = f", at most until {screen.when(data['wake_at'])}" if data.get("wake_at") else ""
-            what = {"clarify": "an answer"}.get(str(data.get("reason")), data.get("reason"))
-            return f"‖ waiting for {what}{until}"
+            what = WAITS_FOR.get(str(data.get("reason")), data.get("reason"))
+            limit = data.get("wait_s")
+            bound = f", at most {screen.duration(limit)}" if isinstance(limit, int | float) else ""
+            why = f": {data['why']}" if data.get("why") else ""
+            return f"‖ waiting for {what}{bound}{why}"
         case "turn.woken":
             return "▶ goes on"
         case "turn.steered":

@@ -65,6 +65,8 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
             return turns.cancel(client, asked)
         case "steer":
             return turns.steer(client, asked)
+        case "cap":
+            return turns.cap(client, asked)
         case "sessions":
             return sessions.sessions(client, asked)
         case "show":

@@ -102,6 +102,15 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False)
 
 
+def unknown(row: Mapping[str, Any]) -> str:
+    """The mark of what has tool runs of which nobody knows whether they happened; empty where it has none."""
+    return f"? {row['unknown_effects']}" if row.get("unknown_effects") else ""
+
+
+def unknown_sentence(row: Mapping[str, Any]) -> str:
+    return f"{unknown(row)} of its tool runs may or may not have happened: their worker was lost"
+
+
 def money(value: object) -> str:
     """Dollars as the API sends them. None is unknown and never zero."""
     from decimal import Decimal, InvalidOperation
@@ -136,6 +145,14 @@ def when(value: object) -> str:
     except ValueError:
         return safe.line(value)
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def duration(seconds: float) -> str:
+    """In the largest unit of which there are at least two."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
 
 
 def tokens(found: Mapping[str, Any] | None) -> str:

@@ -23,13 +23,14 @@ def sessions(client: Client, asked: argparse.Namespace) -> Exit:
         (
             row["id"],
             row.get("status") or "idle",
+            screen.unknown(row),
             screen.money(row.get("cost_usd")),
             screen.when(row.get("created_at")),
             safe.line(row.get("title") or "", 60),
         )
         for row in found
     ]
-    screen.table(("session", "status", "cost", "begun", "title"), rows, right=("cost",))
+    screen.table(("session", "status", "unknown", "cost", "begun", "title"), rows, right=("cost",))
     return Exit.DONE
 
 
@@ -55,6 +56,8 @@ def show(client: Client, asked: argparse.Namespace) -> Exit:
     screen.say(
         f"session {session['id']} · {session.get('status') or 'idle'} · {screen.when(session.get('created_at'))}"
     )
+    if session.get("unknown_effects"):
+        screen.say(screen.unknown_sentence(session))
     screen.note_rehearsal(client.target.is_rehearsal)
     for text in transcript(messages, children, with_results=asked.tools):
         screen.say(text)
@@ -106,6 +109,8 @@ def _child(child: Mapping[str, Any]) -> str:
     bill = f"{child.get('steps_used')} steps · {screen.money(child.get('cost_usd'))}"
     where = " · in the background" if child.get("background") else ""
     title = safe.line(child.get("title") or "", 60)
+    unknown = screen.unknown(child)
+    where += f" · {unknown} unknown" if unknown else ""
     return (
         f"    ↳ child {child.get('number')} {child.get('status')}{where} · {bill} · {title} · {child.get('session_id')}"
     )

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from api.cli import events, exits, screen, waiting
 from api.cli.client import Client
@@ -97,9 +98,8 @@ def conclude(row: dict[str, Any], *, tell: bool = True) -> Exit:
     """The exit code of a turn that ended or waits, and the line that says so."""
     outcome = exits.of_turn(row)
     status = str(row.get("status"))
-    unknown = row.get("unknown_effects")
-    if tell and unknown:
-        screen.note(f"? {unknown} of its tool runs may or may not have happened: their worker was lost")
+    if tell and row.get("unknown_effects"):
+        screen.note(screen.unknown_sentence(row))
     if tell and status == "done":
         children = row.get("children_cost_usd")
         of_children = f" and {screen.money(children)} of its children" if children else ""
@@ -139,6 +139,21 @@ def steer(client: Client, asked: argparse.Namespace) -> Exit:
         own = answer["turn"]["id"]
         return _told(asked, answer, f"is not yours to steer: your words wait as a turn of their own, {own}")
     return _told(asked, answer, "will read it")
+
+
+def cap(client: Client, asked: argparse.Namespace) -> Exit:
+    """Raises Stop where it is somebody else's money, or a child's."""
+    place = {"turn": "turns", "session": "sessions"}[asked.scope]
+    row: dict[str, Any] = client.patch(f"/v1/{place}/{quote(asked.subject, safe='')}", {"cap_usd": asked.usd})
+    if asked.json:
+        screen.as_json(row)
+        return Exit.DONE
+    what = "has no cap any more" if asked.usd is None else f"may cost {screen.money(row.get('cap_usd'))}"
+    screen.say(f"{asked.scope} {asked.subject} {what}")
+    if asked.scope == "turn" and row.get("parked_on") == "money":
+        for line in waiting.told(row):
+            screen.note(line)
+    return Exit.DONE
 
 
 def cancel(client: Client, asked: argparse.Namespace) -> Exit:

@@ -15,12 +15,23 @@ Row = Mapping[str, Any]
 
 
 def on_person(turn: Row) -> bool:
-    return turn.get("status") == "parked" and turn.get("parked_on") in PERSON
+    """Whether a person has to act before it goes on: on what it asks itself, or on what a child below it asks."""
+    asked_below = turn.get("parked_on") == "children" and bool(requests(turn) or questions(turn))
+    return turn.get("status") == "parked" and (turn.get("parked_on") in PERSON or asked_below)
 
 
 def requests(turn: Row) -> list[Row]:
     """The calls that wait for a decision, in the order in which they were made."""
     return list(cast("Sequence[Row]", _waiting(turn).get("approvals") or ()))
+
+
+def on_money(turn: Row) -> bool:
+    return turn.get("status") == "parked" and turn.get("parked_on") == "money"
+
+
+def lacking(turn: Row) -> list[Row]:
+    """The caps that have no room for its next call."""
+    return list(cast("Sequence[Row]", _waiting(turn).get("money") or ()))
 
 
 def questions(turn: Row) -> list[Row]:
@@ -39,15 +50,28 @@ def told(turn: Row) -> list[str]:
     waiting = _waiting(turn)
     since = f" since {screen.when(waiting['since'])}" if waiting.get("since") else ""
     until = f", at most until {screen.when(waiting['until'])}" if waiting.get("until") else ""
-    what = {"clarify": "an answer"}.get(str(turn.get("parked_on")), turn.get("parked_on"))
+    what = live.WAITS_FOR.get(str(turn.get("parked_on")), turn.get("parked_on"))
     lines = [f"turn {turn['id']} is waiting for {what}{since}{until}"]
     for request in requests(turn):
         lines.append(f"? {wanted(request)}")
         lines.append(f"  nightshift approve {request['id']} (or deny)")
     for question in questions(turn):
         lines.append(f"? {safe.line(question.get('text'), WIDTH)}")
-        lines.append(f"  nightshift steer {turn['id']} ANSWER")
+        lines.append(f"  nightshift steer {question.get('turn_id') or turn['id']} ANSWER")
+    for cap in lacking(turn):
+        lines.append(f"$ {_short(cap)}")
+        lines.append(f"  nightshift cap {cap.get('cap')} {cap.get('id')} {cap.get('enough_usd')}")
     return lines
+
+
+def _short(cap: Row) -> str:
+    """One cap: how far it is used, and what the next call may cost."""
+    promised = f", {screen.money(cap['promised_usd'])} promised to children" if cap.get("promised_usd") else ""
+    return (
+        f"the {cap.get('cap')}'s cap of {screen.money(cap.get('cap_usd'))} has {screen.money(cap.get('left_usd'))} left"
+        f" ({screen.money(cap.get('spent_usd'))} spent{promised}) and its next call may cost"
+        f" {screen.money(cap.get('needs_usd'))}"
+    )
 
 
 def _waiting(turn: Row) -> Row:

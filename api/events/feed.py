@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from datetime import datetime
 from typing import assert_never
 from uuid import UUID
 
@@ -51,6 +52,7 @@ class Feed:
         self._quiet.set()
         self._overdue = 0
         self._told_park = -1
+        self._told_asked: datetime | None = None
         self._mending: asyncio.Task[None] | None = None
         self._task = asyncio.create_task(self._run(), name=f"feed {turn}")
 
@@ -145,6 +147,7 @@ class Feed:
             or standing.status in TERMINAL
             or self.timeline.lacks({standing.step} - {0})
             or self._slept_unheard(standing)
+            or self._asked_unheard(standing)
         )
         self._overdue = self._overdue + 1 if behind and not self.over else 0
         if self._overdue >= 2 and (self._mending is None or self._mending.done()):
@@ -153,6 +156,11 @@ class Feed:
     def _slept_unheard(self, standing: Standing | Seen | None) -> bool:
         """Whether a park never came by the stream. It raises the fence by one above that of the event that tells it."""
         return standing is not None and standing.status is TurnStatus.PARKED and standing.fence - 1 > self._told_park
+
+    def _asked_unheard(self, standing: Standing | Seen | None) -> bool:
+        """Whether something below the turn asks a person, whom its stream does not tell of that."""
+        asked_at = standing.asked_at if isinstance(standing, Standing) else None
+        return asked_at is not None and (self._told_asked is None or asked_at > self._told_asked)
 
     async def _mend(self, standing: Standing | Seen | None) -> None:
         async with self._lock:
@@ -168,7 +176,10 @@ class Feed:
             unheard = self._slept_unheard(standing)
             if unheard and standing is not None:
                 self._told_park = standing.fence - 1
-            if news or unheard or (ended and (not self.timeline.safe or self.timeline.open_step is not None)):
+            asked = self._asked_unheard(standing)
+            if asked and isinstance(standing, Standing):
+                self._told_asked = standing.asked_at
+            if news or unheard or asked or (ended and (not self.timeline.safe or self.timeline.open_step is not None)):
                 self.timeline.damaged = self.timeline.damaged and not ended
                 self._snapshot(self._unresumable(standing), view)
             if ended:
@@ -181,6 +192,7 @@ class Feed:
         data = {
             "step": self.timeline.passed, "fence": fence, "status": "cancelled" if view is None else view.status,
             "answer": None if view is None else view.answer, "error": error,
+            "unknown_effects": 0 if view is None else view.unknown_effects,
         }  # fmt: skip
         id_ = f"{self.timeline.passed}.{fence}.1"
         self.log.append(id_, frames.frame(id_, EventKind.TURN_FINISHED, data))

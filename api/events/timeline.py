@@ -77,7 +77,10 @@ class Timeline:
         return any(step not in self.texts for step in steps)
 
     def take(self, event: Event) -> Verdict:
-        """What to do with the next event of the stream."""
+        """What to do with the next event of the stream. One that is numbered 0 was told by somebody other than the
+        holder: it changes nothing here, and stands where it came."""
+        if event.n == 0:
+            return Send(event) if self.safe else Drop()
         if event.fence < self.fence or (event.fence == self.fence and event.n <= self.n):
             return Drop()
         if event.fence > self.fence:

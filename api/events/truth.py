@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, LiteralString, cast
 from uuid import UUID
 
@@ -23,7 +24,19 @@ TURN: LiteralString = turns.SHOWN + " where t.id = %(turn)s"
 STEPS = """
 select step, fence, content from messages where turn = %(turn)s and role = 'assistant' order by step, ordinal
 """
-STANDING = "select id, status, step, fence from turns where id = any(%(turns)s)"
+# `asked_at`: when something below a turn that sleeps for its children last asked a person, and still waits for them.
+STANDING = """
+select t.id, t.status, t.step, t.fence, case when t.status = 'parked' and t.parked_on = 'children' then (
+    with recursive below(id) as (
+      select t.id
+      union all
+      select c.id from below b join turns c on c.parent = b.id
+      where not c.background and c.status in ('queued', 'running', 'parked')
+    )
+    select max(a.created_at) from below b join approvals a on a.turn = b.id and a.status = 'pending'
+  ) end as asked_at
+from turns t where t.id = any(%(turns)s)
+"""
 LIVE_TOKENS = """
 select t.digest from tokens t join principals p on p.id = t.principal
 where t.digest = any(%(digests)s) and t.revoked_at is null and p.disabled_at is null
@@ -48,6 +61,7 @@ class Standing:
     status: TurnStatus
     step: int
     fence: int
+    asked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +124,9 @@ class Truth:
     async def standing(self, watched: Iterable[UUID]) -> dict[UUID, Standing]:
         """How all of these turns stand, in one read."""
         rows = await self._asking.rows(STANDING, {"turns": list(watched)})
-        return {row["id"]: Standing(TurnStatus(row["status"]), row["step"], row["fence"]) for row in rows}
+        return {
+            row["id"]: Standing(TurnStatus(row["status"]), row["step"], row["fence"], row["asked_at"]) for row in rows
+        }
 
     async def live_tokens(self, digests: Iterable[bytes]) -> set[bytes]:
         """Those of these tokens that are still good, in one read."""

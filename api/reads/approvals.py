@@ -33,7 +33,7 @@ LIST = only(
     _SHOWN + " where (%(status)s::text is null or a.status = %(status)s)",
     " order by a.created_at desc, a.turn, a.step, a.ordinal limit %(limit)s offset %(skip)s",
 )
-# What a sleeping turn asks of people, itself or by the children that it waits for.
+# What a sleeping turn asks of people, itself or by whatever it waits for, at any depth.
 OF_TURN: LiteralString = """
   case when t.status = 'parked' and t.parked_on in ('approval', 'children') then (
     select json_agg(x order by x.turn_id, x.step, x.ordinal) from (
@@ -41,14 +41,27 @@ OF_TURN: LiteralString = """
         a.four_eyes, a.created_at, a.expires_at
       from approvals a
       left join tool_runs r on r.turn = a.turn and r.step = a.step and r.ordinal = a.ordinal
-      where a.status = 'pending' and (a.turn = t.id or a.turn in (
-        select c.id from turns c where c.parent = t.id and not c.background and c.status = 'parked'))
+      where a.status = 'pending' and a.turn in (
+        with recursive below(id) as (
+          select t.id
+          union all
+          select c.id from below b join turns c on c.parent = b.id
+          where not c.background and c.status in ('queued', 'running', 'parked')
+        )
+        select id from below)
       limit 100
     ) x) end as approvals,
-  case when t.status = 'parked' and t.parked_on = 'clarify' then (
-    select json_agg(json_build_object('id', q.id, 'text', q.question, 'created_at', q.created_at, 'expires_at',
-      q.expires_at) order by q.step, q.ordinal)
-    from questions q where q.turn = t.id and q.status = 'open') end as questions
+  case when t.status = 'parked' and t.parked_on in ('clarify', 'children') then (
+    select json_agg(json_build_object('id', q.id, 'turn_id', q.turn, 'text', q.question, 'created_at', q.created_at,
+      'expires_at', q.expires_at) order by q.turn, q.step, q.ordinal)
+    from questions q where q.status = 'open' and q.turn in (
+      with recursive below(id) as (
+        select t.id
+        union all
+        select c.id from below b join turns c on c.parent = b.id
+        where not c.background and c.status in ('queued', 'running', 'parked')
+      )
+      select id from below)) end as questions
 """
 
 

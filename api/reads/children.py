@@ -17,6 +17,8 @@ OF_SESSION: LiteralString = only(
     """
 select c.id, c.seq, c.session, c.parent, c.parent_step, c.parent_ordinal, c.child_index, c.background, c.status,
   c.steps - c.refunds as steps, c.spent_usd + c.children_usd as usd, c.cost_unknown or c.children_unknown as unknown,
+  (select count(*) from tool_runs r
+    where r.session = c.session and r.turn = c.id and r.status = 'unknown') as unknown_effects,
   c.created_at, c.finished_at, s.title
 from turns p join turns c on c.parent = p.id join sessions s on s.id = c.session
 where p.session = %(session)s and c.seq > %(after)s
@@ -44,6 +46,7 @@ def shown(row: DictRow) -> Child:
         background=row["background"],
         steps_used=row["steps"],
         cost_usd=bill(row["usd"], row["unknown"]),
+        unknown_effects=row["unknown_effects"],
         created_at=row["created_at"],
         finished_at=row["finished_at"],
     )

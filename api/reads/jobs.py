@@ -24,6 +24,8 @@ LIST: LiteralString = _SHOWN + " order by j.created_at desc, j.id limit %(limit)
 RUNS = """
 select k.id, k.job, k.instant, k.manual, k.status, k.turn, k.error_code, k.error_text, k.created_at, k.ended_at,
   t.session, t.spent_usd, t.cost_unknown,
+  (select count(*) from tool_runs r
+    where r.session = t.session and r.turn = t.id and r.status = 'unknown') as unknown_effects,
   coalesce((select json_agg(json_build_object('kind', d.kind, 'target', d.target, 'status', d.status,
     'evidence', d.evidence, 'error_text', d.error_text) order by d.created_at)
     from deliveries d where d.tick = k.id), '[]') as deliveries
@@ -73,6 +75,7 @@ def _run(row: DictRow) -> Run:
         turn_id=row["turn"],
         session_id=row["session"],
         cost_usd=None if row["turn"] is None else bill(row["spent_usd"], row["cost_unknown"]),
+        unknown_effects=row["unknown_effects"],
         deliveries=[Delivery(**one) for one in row["deliveries"]],
         **{name: row[name] for name in kept},
     )

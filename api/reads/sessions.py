@@ -22,7 +22,8 @@ select s.id, s.seq, s.title, s.owner, p.name as owner_name, s.audience, s.kind, 
   s.chain_blocks, s.called_at, s.keep_warm, s.warm_pings, s.meter, s.compact_meter, s.junk_tokens, s.wrote_tokens,
   s.hold_5m, s.hold_1h, s.regrow_to, s.ineffective_strikes, s.fallback_streak, s.breaker_blocked_at, s.verdict_due,
   s.created_at, last.estimates, last.billed, live.id as turn, live.status as live,
-  (select count(*) from turns q where q.session = s.id and q.status = 'queued') as queued
+  (select count(*) from turns q where q.session = s.id and q.status = 'queued') as queued,
+  (select count(*) from tool_runs r where r.session = s.id and r.status = 'unknown') as unknown_effects
 from sessions s
 join principals p on p.id = s.owner
 left join lateral (
@@ -77,6 +78,7 @@ def shown(row: DictRow, who: UUID) -> Session:
         status=row["live"] or ("queued" if row["queued"] else "idle"),
         turn_id=row["turn"],
         queued=row["queued"],
+        unknown_effects=row["unknown_effects"],
         cost_usd=bill(row["spent_usd"], row["cost_unknown"]),
         known_usd=float(row["spent_usd"]),
         reserved_usd=float(row["reserved_usd"]),

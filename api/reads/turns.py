@@ -9,7 +9,7 @@ from psycopg.rows import DictRow, dict_row
 
 from api import problems
 from api.answers import bill, dollars
-from api.reads.approvals import OF_TURN
+from api.reads import approvals, money
 from api.visible import only
 from api.wire.shown import Failure, Question, Tokens, Turn, Waiting, Wanted
 from shared.store.pool import Connection
@@ -21,7 +21,8 @@ select t.id, t.seq, t.session, t.status, t.class, p.name as requested_by, t.park
   t.children_usd, t.children_unknown, t.parent, t.cap_usd, t.attempts, t.takeovers,
   t.cancel_requested_at, t.created_at, t.queued_at, t.started_at, t.finished_at, t.deadline_at, t.fence,
   c.input, c.output, c.cache_read, c.cache_write,
-  (select count(*) from tool_runs r where r.turn = t.id and r.status = 'unknown') as unknown_effects,
+  (select count(*) from tool_runs r
+    where r.session = t.session and r.turn = t.id and r.status = 'unknown') as unknown_effects,
   exists (select 1 from standing_rewinds w where w.session = t.session
     and (select min(m.id) from messages m where m.turn = t.id) between w.first and w.last) as rewound,
   t.status = 'queued' and exists (
@@ -39,7 +40,7 @@ cross join lateral (
   from calls where calls.turn = t.id
 ) c
 """
-SHOWN = _COLUMNS + OF_TURN + _FROM
+SHOWN = _COLUMNS + approvals.OF_TURN + "," + money.OF_TURN + _FROM
 ONE = only(SHOWN + " where t.id = %(turn)s")
 OF_SESSION = only(
     SHOWN + " where t.session = %(session)s and t.seq < %(before)s and t.class <> 'chore'",
@@ -119,6 +120,7 @@ def _waiting(row: dict[str, Any]) -> Waiting | None:
                 on=row["parked_on"], since=row["parked_at"], until=row["wake_at"],
                 approvals=[Wanted(**one) for one in row["approvals"] or ()],
                 questions=[Question(**one) for one in row["questions"] or ()],
+                money=money.lacking(row["id"], row["session"], row["short"]),
             )  # fmt: skip
         case _:
             return None

@@ -35,6 +35,10 @@ class TurnAsked(Asked):
     max_steps: Steps | None = None
 
 
+class CapAsked(Asked):
+    cap_usd: Dollars | None = Field(description="null takes the cap away")
+
+
 class SteerAsked(Asked):
     input: Input = INPUT
 

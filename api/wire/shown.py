@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -44,7 +44,7 @@ class Tokens(Shown):
 
 
 class Wanted(Shown):
-    """A call that waits for a person's decision, of the turn itself or of a child that it waits for."""
+    """A call that waits for a person's decision, of the turn itself or of what it waits for, at any depth."""
 
     id: UUID
     turn_id: UUID
@@ -57,12 +57,27 @@ class Wanted(Shown):
 
 
 class Question(Shown):
-    """What the model asks the person: the next thing said to the turn is the answer."""
+    """What the model asks the person: the next thing said to that turn is the answer."""
 
     id: UUID
+    turn_id: UUID
     text: str
     created_at: datetime
     expires_at: datetime | None
+
+
+class Lacking(Shown):
+    """A cap that has no room for the turn's next call, which may cost `needs_usd`. `id` is of the turn or session whose
+    cap it is; with `enough_usd` the call fits. `promised_usd` is held for children that are not over."""
+
+    cap: Literal["turn", "session"]
+    id: UUID
+    cap_usd: float
+    spent_usd: float
+    promised_usd: float
+    left_usd: float
+    needs_usd: float
+    enough_usd: float
 
 
 class Waiting(Shown):
@@ -73,6 +88,7 @@ class Waiting(Shown):
     until: datetime | None
     approvals: list[Wanted] = []
     questions: list[Question] = []
+    money: list[Lacking] = []
 
 
 class Turn(Shown):
@@ -132,6 +148,8 @@ class Session(Shown):
     status: str
     turn_id: UUID | None
     queued: int
+    unknown_effects: int = 0
+    """As of a turn, over all turns of the session."""
     cost_usd: float | None
     known_usd: float
     reserved_usd: float
@@ -158,6 +176,7 @@ class Child(Shown):
     background: bool
     steps_used: int
     cost_usd: float | None
+    unknown_effects: int = 0
     created_at: datetime
     finished_at: datetime | None
 
@@ -310,6 +329,7 @@ class Run(Shown):
     turn_id: UUID | None
     session_id: UUID | None
     cost_usd: float | None
+    unknown_effects: int = 0
     error_code: str | None
     error_text: str | None
     deliveries: list[Delivery]

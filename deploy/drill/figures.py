@@ -71,6 +71,7 @@ def account(
             figures.wrong("hung", f"turn {row['id']} is {row['status']} on {row['parked_on']}, step {row['step']}")
         elif row["status"] not in ends:
             figures.wrong("lost", f"turn {row['id']} is {row['status']}: {row['error_code']} {row['error_text']}")
+    count_doubled(rig, figures, load)
     _count_effects(rig, figures, rows, load.effects if set(ends) == {"done"} else None, may_be_unknown)
     for row in rows:
         _count_calls(rig, figures, row)
@@ -95,6 +96,14 @@ def _ended(rig: Rig, turns: Sequence[str], seconds: float) -> list[Row]:
         time.sleep(0.1)
 
 
+def count_doubled(rig: Rig, figures: Figures, load: Load) -> None:
+    """Runs that had their effect more than once, as the log has it at this moment."""
+    turns = {str(row["id"]) for row in rig.rows(_TURNS, list(load.turns), list(load.turns))}
+    for key, times in effect.logged(rig.home / EFFECTS_FILE).items():
+        if times > 1 and key.turn in turns:
+            figures.wrong("duplicated", f"{key} had its effect {times} times")
+
+
 def _count_effects(
     rig: Rig, figures: Figures, turns: Sequence[Row], expected: int | None, may_be_unknown: Collection[Key]
 ) -> None:
@@ -105,8 +114,6 @@ def _count_effects(
         figures.wrong("lost", f"{len(runs)} effects were asked for, {expected} wanted")
     for run in runs:
         key = Key(run["turn"], run["step"], run["ordinal"])
-        if log[key] > 1:
-            figures.wrong("duplicated", f"{key} had its effect {log[key]} times")
         if run["status"] == "unknown":
             figures.unknown += 1
             if key not in may_be_unknown:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from deploy.drill import blows, load
+from deploy.drill import blows, effect, load
 from deploy.drill.blows import InHand
-from deploy.drill.figures import Figures, account
+from deploy.drill.figures import Figures, account, count_doubled
 from deploy.drill.killing import load_for
 from deploy.drill.rig import Pause, Rig, slack, until
 
 TABLES = ("sessions", "turns", "messages", "edits", "calls", "tool_runs", "inbox", "approvals", "questions")
 GROUPS: Sequence[Sequence[str]] = (
-    ("before_tool", "in_tool", "after_tool", "parking", "waking"),
+    ("before_tool", "in_tool", "keyed", "after_tool", "parking", "waking"),
     ("before_call", "in_stream", "after_call", "recorded", "recording"),
 )
 """Frozen side by side, each in a worker of its own: a lease is long. What stands in a transaction comes last, for the
 server ends one that stands still after five seconds."""
+KEYED = "keyed"
+"""In a keyed run, its effect to come: it runs again elsewhere, and the thawed worker acts once more under its key."""
 WORKERS = 8  # of one slot each: a frozen one holds one turn, and enough are left to go on with all of them
 LATE_S = 3.0
 
@@ -27,8 +29,8 @@ def group(points: Sequence[str], rig: Rig, table: Mapping[str, Figures], lease_s
     rig.workers_ready(WORKERS, 60)
     held: dict[str, tuple[int, Pause, float, InHand, load.Load]] = {}
     for point in points:
-        pause = rig.arm(point)
-        turns = load_for(rig, point)
+        pause = rig.arm("in_tool" if point == KEYED else point)
+        turns = load.effects(rig, tool=effect.KEYED) if point == KEYED else load_for(rig, point)
         pid = load.tended(rig, pause.pid, 20, f"a worker at {point}")
         at, hand = blows.frozen(rig, pid)
         held[point] = (pid, pause, at, hand, turns)
@@ -44,6 +46,7 @@ def group(points: Sequence[str], rig: Rig, table: Mapping[str, Figures], lease_s
     for point, (_, _, _, hand, turns) in held.items():
         _is_late(rig, table[point], hand)
         _wrote_nothing(rig, table[point], turns, before[point])
+        count_doubled(rig, table[point], turns)
 
 
 def _is_late(rig: Rig, figures: Figures, hand: InHand) -> None:

@@ -107,11 +107,19 @@ def answers(open_runs: Sequence[DictRow]) -> dict[str, object]:
     }  # fmt: skip
 
 
+def may_have_run(row: DictRow) -> bool:
+    """Of an open run whose holder is gone: whether nobody knows what became of it."""
+    return row["status"] == RunStatus.STARTED and row["repeat"] != Repeat.REPEATABLE
+
+
+def unknown(row: DictRow) -> str:
+    return effects.unknown(row["may_run_until"], why="and the turn is over")
+
+
 def _content(row: DictRow) -> str:
     """The result of one open call: its own, where it had run by then."""
     if row["status"] in ("done", "failed", "unknown", "denied"):
         return blocks.join([blocks.tool_result(row["call_id"], row["result"] or "", row["is_error"])])
-    if row["status"] == RunStatus.STARTED and row["repeat"] != Repeat.REPEATABLE:
-        text = effects.unknown(row["may_run_until"], why="and the turn is over")
-        return blocks.join([blocks.tool_result(row["call_id"], text, is_error=True)])
+    if may_have_run(row):
+        return blocks.join([blocks.tool_result(row["call_id"], unknown(row), is_error=True)])
     return blocks.join([blocks.tool_result(row["call_id"], NEVER_RAN, is_error=True)])

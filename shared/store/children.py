@@ -3,7 +3,7 @@ waits has one less to wait for; of a child in the background a row stands in the
 and a turn that will read it where nothing else does.
 
 Lock order: `lock_parent` first (in the background the session's gate before it, and the session's live turn behind
-it), then the child's session, then the child's turn.
+it, as also where the parent is over), then the child's session, then the child's turn.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from shared.store import intake, waits
 from shared.store.pool import Connection
 from shared.store.statements import inbox, one, run, trees, turn_end, waiting
 from shared.store.waits import Woken
+from shared.stream import Aside
 from shared.text import bounded, clean_text
-from shared.values import TERMINAL, InboxKind, OnBusy, SessionKind, TurnClass, TurnStatus
+from shared.values import TERMINAL, EventKind, InboxKind, OnBusy, ParkReason, SessionKind, TurnClass, TurnStatus
 
 MOST_CHARS = 16_000
 """Of a report that nobody waits for; how much room its reader's window has is not known when it is written."""
@@ -32,27 +33,47 @@ def lock_parent(connection: Connection, turn: UUID) -> UUID | None:
 
     For a child in the background the session's gate comes first, which admissions take before any turn's row; and the
     turn that is live there is held, so that it cannot look into its inbox for the last time before our row is in it.
+    Where the parent is over, that turn may wait for the money that was promised to the child.
     """
     row = one(connection, trees.PARENT_OF, {"turn": turn})
     if row is None or row["parent"] is None:
         return None
     if row["background"]:
         one(connection, inbox.SESSION_GATE, {"session": row["session"]})
-    one(connection, turn_end.LOCK_TURN, {"turn": row["parent"]})
-    if row["background"]:
-        one(connection, inbox.LIVE_TURN, {"session": row["session"]})
+    held = one(connection, turn_end.LOCK_TURN, {"turn": row["parent"]})
+    if row["background"] or held is None or held["status"] in TERMINAL:
+        one(connection, inbox.LIVE_TURN_ALONE, {"session": row["session"]})
     return row["parent"]
 
 
 def over(connection: Connection, turn: UUID, parent: UUID) -> Woken:
     """The child `turn` became terminal in this transaction, whose first statement was `lock_parent`: count it down,
-    and wake the parent at zero. In the background: bring its report. Returns what may be claimed now."""
+    and wake the parent at zero, or whoever waits there for what was promised to it. In the background: bring its
+    report. Returns what may be claimed now."""
     row = one(connection, waiting.CHILD_OVER, {"turn": turn, "parent": parent})
     if row is None:
         return Woken(parent, None)
-    if row["background"]:
-        return _report(connection, turn) or Woken(parent, None)
-    return Woken(parent, None) if row["status"] in TERMINAL else waits.wake(connection, parent)
+    if not row["background"] and row["status"] not in TERMINAL:
+        return waits.wake(connection, parent)
+    live = one(connection, inbox.LIVE_TURN_ALONE, {"session": row["session"]})
+    brought = _report(connection, turn) if row["background"] else None
+    if live is not None and live["parked_on"] == ParkReason.MONEY:
+        return waits.wake(connection, live["id"])
+    return brought or Woken(parent, None)
+
+
+def told(connection: Connection, turn: UUID) -> Aside | None:
+    """What whoever ended the child `turn` tells on its parent's stream, after the commit. A hint: the rows say the
+    same."""
+    row = one(connection, trees.ENDED_CHILD, {"turn": turn})
+    if row is None:
+        return None
+    data = {
+        "ordinal": row["parent_ordinal"], "index": row["child_index"], "turn": str(turn),
+        "session": str(row["session"]), "status": row["status"], "title": row["title"], "steps": row["steps"],
+        "cost_usd": None if row["unknown"] else float(row["usd"]),
+    }  # fmt: skip
+    return Aside(row["parent"], row["parent_step"], row["fence"], EventKind.CHILD_FINISHED, data)
 
 
 def reader(connection: Connection, session: UUID) -> Woken | None:

@@ -6,7 +6,7 @@ The invariant: what a person sent stands in a committed row before they are answ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -241,6 +241,6 @@ def deliver(connection: Connection, session: UUID, author: UUID, payload: str, d
     return admit(connection, chore, on_busy=OnBusy.QUEUE, queue_bound=1_000_000).turn
 
 
-def fetch(connection: Connection, text: LiteralString, params: Sequence[Any]) -> DictRow | None:
+def fetch(connection: Connection, text: LiteralString, params: Sequence[Any] | Mapping[str, Any]) -> DictRow | None:
     """One row of a plain read, as a dict."""
     return connection.cursor(row_factory=dict_row).execute(text, params).fetchone()

@@ -21,6 +21,7 @@ class Hand:
         self._db = psycopg.Connection[DictRow].connect(database_url, autocommit=True, row_factory=dict_row)
         self.redis = stream.connect(redis_url)
         self._append = self.redis.register_script(stream.APPEND)
+        self._tell = self.redis.register_script(stream.TELL)
         self._fence: dict[UUID, int] = {}
         self._n: dict[UUID, int] = {}
         self._step: dict[UUID, int] = {}
@@ -114,6 +115,12 @@ class Hand:
             keys, args = stream.append_args(id_, [event])
             self._append(keys=keys, args=args)
         return event.id
+
+    def aside(self, turn: str, kind: EventKind, **data: Any) -> None:
+        """What somebody else tells on its stream."""
+        id_ = UUID(turn)
+        keys, args = stream.tell_args(stream.Aside(id_, self._step[id_] + 1, self._fence[id_] - 1, kind, data))
+        self._tell(keys=keys, args=args)
 
     def delta(self, turn: str, text: str, *, lost: bool = False) -> str:
         return self.say(turn, EventKind.TEXT_DELTA, text=text, lost=lost)

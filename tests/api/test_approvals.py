@@ -11,8 +11,9 @@ from uuid import UUID
 import httpx
 import pytest
 
-from shared.values import Role
+from shared.values import Role, TurnClass
 from tests.api.serving import Api, Person
+from tests.api.watching import watching
 from tests.ground import Ground, Rehearsal, ground
 
 WRITE: dict[str, Any] = {"name": "write_file", "input": {"path": "a.txt", "content": "alpha"}}
@@ -27,7 +28,7 @@ def worker(api: Api, provider: Rehearsal, tmp_path: Path) -> Generator[Ground]:
     settings = api.settings
     with ground(
         settings.database_url, settings.redis_url, provider.url, tmp_path,
-        approve_tools="write_file,list_files:admin,todo:approver:four_eyes",
+        approve_tools="write_file,list_files:admin,todo:approver:four_eyes", spawn_depth=2,
     ) as made:  # fmt: skip
         yield made
 
@@ -247,3 +248,36 @@ def test_children_that_each_ask_are_seen_from_their_parent_and_decided_one_by_on
     assert (parent["status"], parent["answer"]) == ("done", "all in")
     children = [anna.get(f"/v1/turns/{one['turn_id']}").json()["status"] for one in wanted]
     assert children == ["done"] * 3
+
+
+def test_what_a_childs_child_asks_is_named_by_the_turn_on_top_and_told_to_who_watches_it(
+    worker: Ground, provider: Rehearsal, anna: Person, owen: Person
+) -> None:
+    """Nothing of it stands on the stream of that turn, which sleeps."""
+    session = anna.session(audience="team")
+
+    def hand_on(goal: str) -> dict[str, Any]:
+        return {"text": "go", "tools": [{"name": "delegate_task", "input": {"tasks": [{"goal": goal}]}}]}
+
+    provider.script([hand_on("in the middle: script:middle"), {"text": "all in"}], session=session)
+    provider.script([hand_on("below: script:below"), {"text": "passed on"}], name="middle")
+    provider.script([{"text": "I will", "tools": [WRITE]}, {"text": "written"}], name="below")
+    turn = anna.turn(session)
+    worker.look_once(TurnClass.INTERACTIVE)
+    told: list[dict[str, Any]] = []
+    with watching(anna, turn) as events:
+        for event in events:
+            if event["event"] == "turn.parked":
+                assert anna.get(f"/v1/turns/{turn}").json()["waiting"]["approvals"] == []
+                worker.look()
+            if event["event"] == "snapshot":
+                told += event["data"]["turn"]["waiting"]["approvals"]
+                break
+    (wanted,) = told
+    assert wanted["turn_id"] not in (turn, None)
+    assert anna.get(f"/v1/turns/{turn}").json()["waiting"]["approvals"] == [wanted]
+    assert anna.get(f"/v1/turns/{wanted['turn_id']}").json()["parked_on"] == "approval"
+    assert _decide(owen, wanted["id"]).status_code == 200
+    worker.look()
+    found = anna.get(f"/v1/turns/{turn}").json()
+    assert (found["status"], found["answer"]) == ("done", "all in")

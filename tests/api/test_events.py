@@ -72,6 +72,36 @@ def test_a_reconnect_after_any_event_neither_loses_nor_repeats_one(anna: Person,
     assert fold.texts == whole.texts == {1: "first of all ", 2: "then this ", 3: "and the end"}
 
 
+def test_what_others_tell_stands_where_it_came_and_disturbs_no_text(anna: Person, hand: Hand) -> None:
+    """In the middle of a step, between two, while the turn sleeps, and after another holder has taken it."""
+    turn = _turn(anna)
+    hand.claim(turn)
+    hand.say(turn, EventKind.STEP_STARTED)
+    hand.delta(turn, "one ")
+    hand.aside(turn, EventKind.CHILD_FINISHED, index=0)
+    hand.delta(turn, "and two")
+    hand.say(turn, EventKind.STEP_FINISHED, step=hand.commit(turn, "one and two"), text="one and two")
+    hand.aside(turn, EventKind.CHILD_FINISHED, index=1)
+    hand.say(turn, EventKind.TURN_PARKED, reason="children")
+    hand.park(turn, "children")
+    hand.aside(turn, EventKind.CHILD_FINISHED, index=2)
+    hand.requeue(turn)
+    hand.claim(turn)
+    hand.aside(turn, EventKind.CHILD_FINISHED, index=3)
+    hand.step(turn, "the end", pieces=1)
+    hand.finish(turn, "the end")
+    whole = follow(anna, turn)
+    assert whole.kinds == [
+        "step.started", "text.delta", "child.finished", "text.delta", "step.finished", "child.finished", "turn.parked",
+        "child.finished", "child.finished", "step.started", "text.delta", "step.finished", "turn.finished",
+    ]  # fmt: skip
+    assert whole.texts == {1: "one and two", 2: "the end"}
+    for count in range(1, len(whole.ids)):  # who comes back behind any of them ends with the same texts
+        fold = Fold()
+        _take(anna, turn, fold, count)
+        assert follow(anna, turn, fold).texts == whole.texts
+
+
 def test_who_comes_back_after_the_terminal_event_gets_nothing_more(anna: Person, hand: Hand) -> None:
     turn = _turn(anna)
     hand.claim(turn)

@@ -47,7 +47,7 @@ def test_no_point_of_the_drill_loses_repeats_or_hangs_anything(kind: str) -> Non
 
 
 def test_every_point_stands_in_one_of_the_kinds() -> None:
-    assert len(run.POINTS) == len(set(run.POINTS)) == 36
+    assert len(run.POINTS) == len(set(run.POINTS)) == 37
     assert {point.partition(":")[0] for point in run.POINTS} == {
         "kill", "keyed", "checkable", "stop", "leader", "term", "valkey", "postgres", "broker", "twice", "commit",
     }  # fmt: skip

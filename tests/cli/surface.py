@@ -132,6 +132,10 @@ class Surface:
                 return 202, {"turn": dict(turn.row), "events": f"/v1/turns/{turn.id}/events"}
             case ("GET", "turns", id_) if id_ in self.turns:
                 return 200, self.turns[id_].row
+            case ("PATCH", "turns" | "sessions", id_):
+                row = self.turns[id_].row if id_ in self.turns else self.sessions[id_]
+                row["cap_usd"] = asked.body["cap_usd"]
+                return 200, row
             case ("POST", "turns", id_, "steer") if id_ in self.turns:
                 self.on_steer(self.turns[id_], asked.body["input"])
                 return 202, {"turn": self.turns[id_].row, "how": self.steer_is}

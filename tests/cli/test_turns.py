@@ -87,7 +87,7 @@ def test_exit_codes_say_how_a_turn_ended(
         error = {"code": code, "message": "so it was"} if code else None
         if status == "parked":
             turn.row |= {"status": status, "parked_on": parked_on}
-            turn.send("turn.parked", at=(1, 1), reason=parked_on, wake_at=None)
+            turn.send("turn.parked", at=(1, 1), reason=parked_on, wait_s=86400.0, why=None)
         else:
             turn.finish(status, error=error)
 
@@ -97,7 +97,7 @@ def test_exit_codes_say_how_a_turn_ended(
 
 def test_a_park_that_ends_by_itself_is_waited_for(surface: Surface) -> None:
     def park(turn: Turn) -> None:
-        turn.send("turn.parked", at=(1, 1), reason="backoff", wake_at="2026-11-30T03:00:00+00:00")
+        turn.send("turn.parked", at=(1, 1), reason="backoff", wait_s=30.0, why=None)
         turn.row |= {"status": "parked", "parked_on": "backoff"}
         turn.send("turn.woken", at=(1, 2))
         turn.finish(answer="done after all", fence=3)

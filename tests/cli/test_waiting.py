@@ -36,7 +36,7 @@ def _request(surface: Surface, turn: Turn, id_: str, path: str) -> Row:
 
 def _park(turn: Turn, reason: str, **waiting: Any) -> None:
     turn.row |= {"status": "parked", "parked_on": reason, "waiting": {"on": reason, "since": SINCE, **waiting}}
-    turn.send("turn.parked", at=(1, 1), reason=reason, wake_at=None)
+    turn.send("turn.parked", at=(1, 1), reason=reason, wait_s=86400.0, why=None)
 
 
 def _asks(surface: Surface, *paths: str) -> None:
@@ -82,11 +82,109 @@ def test_a_question_is_told_with_the_command_that_answers_it(
     assert "nightshift steer t-1 ANSWER" in err
 
 
+def _child_asks(surface: Surface, turn: Turn, *paths: str) -> None:
+    """The turn sleeps for its children; then one of them asks, which a snapshot tells."""
+    _park(turn, "children")
+    requests = [_request(surface, turn, f"a-{n}", path) | {"turn_id": "t-child"} for n, path in enumerate(paths, 1)]
+    turn.row["waiting"]["approvals"] = requests
+    turn.send_as("1.1.0", "snapshot", turn=turn.row, steps=[])
+
+
+@pytest.mark.parametrize("words", [["send", "go", "--session", "s-1", "--wait"], ["watch", "t-1"]])
+def test_what_a_child_asks_is_told_to_who_waits_for_its_parent(
+    surface: Surface, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    surface.on_turn = lambda turn: _child_asks(surface, turn, "a.txt")
+    if words[0] == "watch":
+        surface.on_turn(surface.add_turn())
+    assert main(words) == 3
+    err = capsys.readouterr().err
+    assert "turn t-1 is waiting for children since" in err
+    assert "nightshift approve a-1 (or deny)" in err
+
+
+def test_a_parent_whose_children_ask_nothing_is_waited_for(
+    surface: Surface, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def begin(turn: Turn) -> None:
+        _park(turn, "children")
+        turn.send("turn.started", at=(1, 3), attempt=1)
+        turn.finish(answer="all in", fence=3)
+
+    surface.on_turn = begin
+    assert main(["send", "go", "--session", "s-1", "--wait"]) == 0
+    assert "all in" in capsys.readouterr().out
+
+
+def test_a_chat_asks_what_a_child_asks_and_words_are_no_answer_to_it(surface: Surface, typist: Typist) -> None:
+    surface.on_turn = lambda turn: _child_asks(surface, turn, "a.txt")
+    typist.type("go")
+    typist.see('allow write_file(path="a.txt") ? a child asks: y allows it')
+    typist.type("and be brief")
+    typist.see("it reads that when its children are through")
+    surface.wait_for("POST", "/v1/turns/t-1/steer")
+    turn = surface.turns["t-1"]
+    turn.send_as("1.1.0", "snapshot", turn=turn.row, steps=[])  # another child has asked: the first is still asked for
+    typist.type("y")
+    typist.see('approved: write_file(path="a.txt")')
+    assert typist.shown.count("allow write_file") == 1
+
+
+LACKING = {
+    "cap": "turn", "id": "t-1", "cap_usd": 0.01, "spent_usd": 0.004, "promised_usd": 0.002, "left_usd": 0.004,
+    "needs_usd": 0.02, "enough_usd": 0.026,
+}  # fmt: skip
+SHORT = "$ the turn's cap of $0.0100 has $0.0040 left ($0.0040 spent, $0.0020 promised to children)"
+
+
+@pytest.mark.parametrize("words", [["send", "go", "--session", "s-1", "--wait"], ["watch", "t-1"]])
+def test_who_waits_for_a_turn_without_money_is_told_how_to_raise_its_cap_and_exits_with_four(
+    surface: Surface, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    surface.on_turn = lambda turn: _park(turn, "money", money=[LACKING])
+    if words[0] == "watch":
+        surface.on_turn(surface.add_turn())
+    assert main(words) == 4
+    err = capsys.readouterr().err
+    assert "turn t-1 is waiting for money since 2026-11-30" in err
+    assert f"{SHORT} and its next call may cost $0.0200" in err
+    assert "nightshift cap turn t-1 0.026" in err
+
+
+def test_a_cap_is_set_and_taken_away(surface: Surface, capsys: pytest.CaptureFixture[str]) -> None:
+    turn = surface.add_turn()
+    turn.row |= {"status": "parked", "parked_on": "money", "waiting": {"since": SINCE, "money": [LACKING]}}
+    surface.sessions["s-1"] = {"id": "s-1"}
+    assert main(["cap", "turn", turn.id, "$0.02"]) == 0
+    found = capsys.readouterr()
+    assert found.out == "turn t-1 may cost $0.0200\n"
+    assert SHORT in found.err  # that was not enough, and it is said
+    assert main(["cap", "session", "s-1", "none"]) == 0
+    assert capsys.readouterr().out == "session s-1 has no cap any more\n"
+    sent = [(asked.path, asked.body) for asked in surface.asked if asked.method == "PATCH"]
+    assert sent == [("/v1/turns/t-1", {"cap_usd": "0.02"}), ("/v1/sessions/s-1", {"cap_usd": None})]
+
+
+@pytest.mark.parametrize("words", [["cap"], ["cap", "turn", "t"], ["cap", "job", "j", "1"], ["cap", "turn", "t", "-1"]])
+def test_a_cap_that_is_none_ends_with_two(surface: Surface, words: list[str]) -> None:
+    assert main(words) == 2
+    assert surface.asked == []
+
+
+def test_a_chat_says_what_to_do_about_money_and_a_script_ends_with_four(surface: Surface, typist: Typist) -> None:
+    surface.on_turn = lambda turn: _park(turn, "money", money=[LACKING])
+    typist.type("go")
+    typist.see("nightshift cap turn t-1 0.026")
+    done = script("go\n")
+    assert done.returncode == 4, done.stderr
+    assert "nightshift cap turn t-1 0.026" in done.stderr
+
+
 def test_a_turn_that_was_parked_and_goes_on_is_followed_to_its_end(
     surface: Surface, capsys: pytest.CaptureFixture[str]
 ) -> None:
     turn = surface.add_turn()
-    turn.send("turn.parked", at=(1, 1), reason="approval", wake_at=None)
+    turn.send("turn.parked", at=(1, 1), reason="approval", wait_s=86400.0, why=None)
     turn.send("approval.decided", at=(1, 2), tool="write_file", decision="denied", decided_by="ben", note="not now")
     turn.finish(answer="so be it", fence=3)
     assert main(["watch", turn.id]) == 0

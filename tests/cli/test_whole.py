@@ -155,10 +155,14 @@ def test_a_chat_is_steered_and_cancelled_and_goes_on(whole: Whole) -> None:
         assert words in transcript
 
 
-def test_a_cap_that_is_too_small_ends_with_four(whole: Whole) -> None:
+def test_a_cap_that_is_too_small_ends_with_four_and_is_raised_as_it_says(whole: Whole) -> None:
     done = whole.run("send", "hello", "--cap-usd", "0.000001", "--wait")
     assert done.returncode == 4
-    assert "cap_reached" in done.stderr
+    assert "waiting for money" in done.stderr
+    (command,) = [line.strip() for line in done.stderr.splitlines() if line.strip().startswith("nightshift cap")]
+    assert whole.run(*command.split()[1:]).returncode == 0
+    watched = whole.run("watch", command.split()[3])
+    assert watched.returncode == 0, watched.stderr
 
 
 def test_a_busy_session_refuses_where_it_is_asked_to(whole: Whole) -> None:

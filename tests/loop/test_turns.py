@@ -164,8 +164,9 @@ def test_a_cap_is_not_overspent_and_says_how_to_raise_it(worker: Ground, provide
     turn = worker.turn(session, "hello", cap_usd=Decimal("0.0001"))
     worker.look()
     row = worker.view(turn)
-    assert (row["status"], row["error_code"], row["spent_usd"]) == ("failed", "turn_cap_reached", 0)
-    assert "cap_usd" in row["error_text"]
+    assert (row["status"], row["parked_on"], row["spent_usd"]) == ("parked", "money", 0)
+    (parked,) = [event for event in worker.events(turn) if event.kind == "turn.parked"]
+    assert "raise cap_usd of the turn to $" in parked.data["why"]
     assert provider.ledger(session) == []
     messages = worker.rows("select content from messages where session = %s", session)
     assert len(messages) == 1  # the person's words stand

@@ -24,6 +24,8 @@ STEP = "shared/store/statements/step.py"
 FENCE_TEST = "tests/store/test_fence.py"
 CLAIM_TEST = "tests/store/test_claims.py"
 MEET_TEST = "tests/waiting/test_meetings.py"
+CUT_TEST = "tests/steering/test_cut.py"
+REPEAT_TEST = "tests/loop/test_repeats.py"
 LOST_TEST = "tests/loop/test_lost_commit.py"
 LOCK = "where id = new.session for no key update;\n  if held is distinct from new.fence then\n    raise"
 
@@ -98,19 +100,20 @@ MUTANTS = (
     ),
     Mutant(
         "a run that may happen once is run again", "workers/resuming.py",
-        "return \"run\" if unfit or repeat in (Repeat.REPEATABLE, Repeat.KEYED) else \"unknown\"", "return \"run\"",
+        "case Repeat.ONCE:\n            return \"unknown\"", "case Repeat.ONCE:\n            return \"run\"",
         "tests/loop/test_resume.py::test_a_run_that_may_happen_once_and_was_started_is_unknown_not_repeated",
     ),
     Mutant(
         "a call that could not be read runs after a crash", "workers/resuming.py",
-        "row[\"arguments\"], unfit)", "row[\"arguments\"])",
+        "row[\"tool\"], row[\"arguments\"], unfit)", "row[\"tool\"], row[\"arguments\"])",
         "tests/loop/test_resume.py::test_a_call_that_could_not_be_read_does_not_run_after_a_crash_either",
     ),
     Mutant(
         "finishing does not look into the inbox", END,
         "\n    and not exists (\n      select 1 from inbox i where i.session = %(session)s and i.folded_into is null\n"
         "        and (i.kind <> 'input' or i.turn = %(turn)s) and i.kind not in ('rewind', 'restore', 'compact')\n"
-        "        and (i.kind <> 'child' or not exists (select 1 from turns h where h.id = %(turn)s and h.class = 'chore'))\n    )", "",
+        "        and (i.kind <> 'child' or not exists (select 1 from turns h where h.id = %(turn)s and h.class = 'chore'))\n"
+        "    )", "",
         "tests/loop/test_turns.py::test_a_steer_that_arrives_while_the_last_answer_is_written_is_not_lost",
     ),
     Mutant(
@@ -147,5 +150,58 @@ MUTANTS = (
         "child counter: a child that ends is not counted down", "shared/store/statements/waiting.py",
         "greatest(p.children_open - case when c.background then 0 else 1 end, 0)", "p.children_open",
         f"{MEET_TEST}::test_two_children_that_end_at_the_same_moment_wake_their_parent_once",
+    ),
+    Mutant(
+        "steering: a cut keeps no text", "workers/loop.py",
+        "conversing.cut_short(held, planned, partial, partial.text, STEERED, refund)",
+        "conversing.cut_short(held, planned, partial, \"\", STEERED, refund)",
+        f"{CUT_TEST}::test_the_running_call_is_cut_and_what_was_said_stands_before_the_words",
+    ),
+    Mutant(
+        "steering: a cut gives no step back", "workers/loop.py",
+        "refund = Refund.STEER_CUT if planned.purpose is Purpose.MAIN else None", "refund = None",
+        f"{CUT_TEST}::test_the_running_call_is_cut_and_what_was_said_stands_before_the_words",
+    ),
+    Mutant(
+        "leader gate: nobody waits for the leader", "shared/store/statements/admission.py",
+        "\n      and (t.shared_key is null or t.step > 0"
+        " or t.shared_key <> all ((select gated from closed)::text[]))", "",
+        "tests/acceptance/test_leader.py::test_ten_children_cost_one_write_of_what_they_share_and_nine_reads",
+    ),
+    Mutant(
+        "yielding: a child keeps the only slot to its end", "workers/loop.py",
+        "if held.gives_way and claiming.question_may_run(ports):", "if False:",
+        "tests/acceptance/test_flood.py::test_with_one_slot_a_question_is_answered_between_two_steps_of_a_child",
+    ),
+    Mutant(
+        "admin stops: the claim does not ask for the fleet's", "shared/store/statements/admission.py",
+        "and not (select fleet from closed) and w.principal", "and w.principal",
+        f"{CLAIM_TEST}::test_what_an_admin_stopped_is_not_claimed_until_it_is_lifted",
+    ),
+    Mutant(
+        "admin stops: a stopped tool runs", "workers/toolbatch.py",
+        "    stop = held.stopped_tools.get(run.call.name)\n", "    stop = None\n",
+        "tests/acceptance/test_flood.py::test_a_call_of_a_stopped_tool_is_refused_with_the_stop",
+    ),
+    Mutant(
+        "keyed: each try of a run has a key of its own", "workers/tools/context.py",
+        "f\"nightshift run {turn} {step} {ordinal}\"", "f\"nightshift run {turn} {step} {ordinal} {boottime()}\"",
+        f"{REPEAT_TEST}::test_a_keyed_run_runs_again_under_the_same_key_and_has_its_effect_once",
+    ),
+    Mutant(
+        "checkable: what has not happened yet runs at once", "workers/resuming.py",
+        "return Wait(ParkReason.TIME, row[\"left_s\"]) if row[\"left_s\"] > 0 else _run(row, None, None)",
+        "return _run(row, None, None)",
+        f"{REPEAT_TEST}::test_nobody_believes_that_a_run_did_not_happen_while_it_still_may",
+    ),
+    Mutant(
+        "launcher: what comes too late is begun", "workers/tools/launcher.py",
+        "if boottime() >= begin_by:", "if False:",
+        "tests/tools/test_late.py::test_a_launcher_that_stood_still_until_the_lease_was_over_begins_nothing",
+    ),
+    Mutant(
+        "right to act: it comes back with the lease", "workers/grants.py",
+        " if life.lapses == grant.lapses else 0.0", "",
+        "tests/loop/test_late_worker.py::test_what_was_told_to_be_unknown_does_not_happen_when_its_worker_goes_on",
     ),
 )  # fmt: skip

@@ -142,6 +142,16 @@ def test_an_unknown_cost_is_null_and_never_zero() -> None:
     assert "cost_usd: null" in markdown(outcome(cost_usd=None))
 
 
+def test_a_run_with_an_unknown_effect_says_so_above_its_answer() -> None:
+    text = markdown(outcome(unknown_effects=2, rehearsal=True))
+    assert "\nunknown_effects: 2\n" in text
+    body = text.split("---\n\n", 1)[1]
+    assert (
+        body.index("no model wrote this") < body.index("Of 2 of this run's tool calls nobody knows") < body.index("a\n")
+    )
+    assert "nobody knows" not in markdown(outcome())
+
+
 def test_the_due_time_stands_in_local_time_and_utc() -> None:
     text = markdown(outcome())
     assert 'due: "2026-10-25T02:30:00+02:00"' in text

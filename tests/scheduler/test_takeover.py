@@ -15,6 +15,7 @@ import pytest
 from deploy.drill.rig import slack
 from scheduler.liveness import Seen, Why
 from scheduler.takeover import take_orphans, take_over
+from shared import stream
 from tests.ground import until
 from tests.scheduler.world import Child, World, seconds_until
 
@@ -147,6 +148,11 @@ def dead(world: World, boot: UUID) -> Seen:
     return Seen(boot, row["beat_at"], 3.0, lease_over=False, locked=False)
 
 
+def told_of(world: World, turn: UUID) -> list[stream.Event]:
+    client: Any = stream.connect(world.redis_url)
+    return [event for _, fields in client.xrange(stream.key(turn)) if (event := stream.decode(fields)) is not None]
+
+
 @pytest.fixture
 def gone(world: World, child: Start) -> tuple[UUID, list[UUID]]:
     """A killed worker that held three turns, and no scheduler yet."""
@@ -162,6 +168,12 @@ def test_a_turn_that_was_to_be_cancelled_ends_so_and_one_that_kills_its_workers_
     boot, (cancelled, poison, again) = gone
     world.do("update turns set cancel_requested_at = clock_now() where id = %s", cancelled)
     world.do("update turns set attempts = 3, last_tool = 'read_file' where id = %s", poison)
+    world.do(
+        "insert into tool_runs (turn, step, ordinal, session, call_id, tool, arguments, digest, repeat, status, fence)"
+        " select t.id, t.step, n, t.session, 'c', 'pay', '{}', 'd', repeat, 'started', t.fence"
+        " from turns t, unnest(array['once', 'repeatable', 'keyed']) with ordinality as x(repeat, n) where t.id = %s",
+        poison,
+    )
     with world.room() as room:
         assert take_over(room, [(dead(world, boot), Why.LOCK_GONE)]) == 3
     assert world.turn(cancelled)["status"] == "cancelled"
@@ -169,6 +181,10 @@ def test_a_turn_that_was_to_be_cancelled_ends_so_and_one_that_kills_its_workers_
     assert (failed["status"], failed["error_code"]) == ("failed", "worker_lost_repeatedly")
     assert "3 times in a row" in failed["error_text"]
     assert "read_file" in failed["error_text"]
+    told = [(event.kind, event.data.get("ordinal"), event.data["status"]) for event in told_of(world, poison)]
+    assert told == [
+        ("tool.finished", 1, "unknown"), ("tool.finished", 3, "unknown"), ("turn.finished", None, "failed"),
+    ]  # fmt: skip
     assert world.turn(again)["status"] == "queued"
 
 

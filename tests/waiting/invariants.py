@@ -36,6 +36,10 @@ ALWAYS: dict[str, LiteralString] = {
           when 'clarify' then exists (select 1 from questions q where q.turn = t.id and q.status = 'open')
           when 'children' then exists (select 1 from turns c where c.parent = t.id and not c.background
             and c.status in ('queued', 'running', 'parked'))
+          when 'money' then exists (select 1 from sessions s where s.id = t.session and (
+            t.cap_usd < t.spent_usd + t.reserved_usd + t.children_usd + t.children_promised_usd + t.short_usd
+            or s.cap_usd < s.spent_usd + s.reserved_usd + t.short_usd + (
+              select sum(o.children_usd + o.children_promised_usd) from turns o where o.session = s.id)))
           else true end""",
     "a sleeper that no clock wakes": "select id from turns where status = 'parked' and wake_at is null",
     "a run of a turn that is over, and open": """
@@ -59,7 +63,11 @@ AT_REST: dict[str, LiteralString] = {
         select folded_into from inbox where folded_into is not null group by 1 having count(*) > 1""",
     "a turn that ended by a fault of ours": """
         select id, error_code, error_text from turns
-        where status = 'failed' and not (class = 'chore' and error_code = 'deadline_passed')""",
+        where status = 'failed' and not (class = 'chore' and error_code = 'deadline_passed')
+          and error_code not in ('turn_cap_reached', 'session_cap_reached')""",
+    "more spent than reserved for": """
+        select id from turns where cap_usd < spent_usd + children_usd and status = 'done'
+          and not exists (select 1 from audit a where a.subject = turns.id::text and a.action = 'cap.turn')""",
     "a call that nobody booked": "select id from calls where status = 'reserved'",
     "money that is still reserved": "select id from sessions where reserved_usd <> 0",
     "money that is promised to children that are over": "select id from turns where children_promised_usd <> 0",

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from scheduler.parks import end_left
+from scheduler.wake import Waker
+from shared.values import TurnClass
 from tests.ground import Ground, Rehearsal
+from tests.waiting.acts import advance
+from tests.waiting.held_still import Runner
+from tests.waiting.living import room
+from workers.pause import Point
 
 
 def _delegate(*goals: str, **more: Any) -> dict[str, Any]:
@@ -43,6 +50,64 @@ def test_a_parent_sleeps_and_reads_one_summary_a_child(worker: Ground, provider:
     assert all(call["extended"] is not False for call in provider.ledger(session))
     kinds = [e.kind.value for e in worker.events(turn)]
     assert kinds.count("child.started") == kinds.count("child.finished") == 2
+
+
+def _told(worker: Ground, turn: UUID) -> list[tuple[Any, ...]]:
+    found = [event for event in worker.events(turn) if event.kind.value == "child.finished"]
+    assert all(event.n == 0 for event in found)  # the number that no holder gives: it changes no text
+    return [(event.data["index"], event.data["status"], event.data["turn"]) for event in found]
+
+
+def test_who_watches_a_parent_learns_of_each_child_as_it_ends(worker: Ground, provider: Rehearsal) -> None:
+    _, turn = _parent(worker, provider, _delegate("one", "two", "three"))
+    provider.script([{"text": "found"}])
+    worker.look_once(TurnClass.INTERACTIVE)
+    ids = {row["child_index"]: str(row["id"]) for row in _children(worker, turn)}
+    counted: list[int] = []
+    for _ in ids:
+        worker.look_once(TurnClass.CHILD)
+        counted.append(len(_told(worker, turn)))
+    assert (counted, worker.view(turn)["status"]) == ([1, 2, 3], "queued")
+    worker.look()
+    told = _told(worker, turn)
+    assert sorted(told) == [(index, "done", ids[index]) for index in range(3)]
+
+
+def test_a_child_in_the_background_is_told_of_while_its_parent_works(worker: Ground, provider: Rehearsal) -> None:
+    """By another number than the parent's holder counts, and under no fence that would silence it."""
+    session = worker.session()
+    provider.script(
+        [{"tools": [_delegate("apart", background=True)]}, {"text": "meanwhile"}, {"text": "it is told"}],
+        session=str(session),
+    )
+    provider.script([{"text": "found"}])
+    turn = worker.turn(session, "find out")
+    runner = Runner(worker, frozenset({Point.AFTER_CALL}))
+    runner.go()  # to the end of its second call: the child is made
+    worker.look_once(TurnClass.CHILD)
+    (told,) = _told(worker, turn)
+    assert told[:2] == (0, "done")
+    while not runner.over:
+        runner.go()
+    counted = [event.n for event in worker.events(turn) if event.n]
+    assert counted == list(range(1, len(counted) + 1))
+    assert len({event.fence for event in worker.events(turn)}) == 1
+
+
+def test_children_that_are_stopped_are_told_of_too(worker: Ground, provider: Rehearsal) -> None:
+    """By the parent's patience, which is over, and by the sweep below a parent that was told to end."""
+    _, turn = _parent(worker, provider, _delegate("one", "two"))
+    worker.look_once(TurnClass.INTERACTIVE)
+    advance(worker, worker.settings.children_limit_s + 1)
+    with room(worker) as sweeper:
+        Waker(sweeper).run()
+        worker.look_once(TurnClass.INTERACTIVE)
+        assert [(index, status) for index, status, _ in _told(worker, turn)] == [(0, "cancelled"), (1, "cancelled")]
+        _, left = _parent(worker, provider, _delegate("one"))
+        worker.look_once(TurnClass.INTERACTIVE)
+        worker.execute("update turns set cancel_requested_at = clock_now() where id = %s", left)
+        assert end_left(sweeper) == 1
+    assert [(index, status) for index, status, _ in _told(worker, left)] == [(0, "cancelled")]
 
 
 def test_a_child_never_gets_a_tool_that_its_parent_lacks(worker: Ground, provider: Rehearsal) -> None:

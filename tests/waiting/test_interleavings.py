@@ -1,9 +1,10 @@
 """A property of waiting: whatever comes between whatever, the rows hold what they must.
 
-Random interleavings of claim, step, crash, freeze, park, wake, expiry, steer, cancel, decision and delivery, each by
-the product's own statements over real Postgres; every third act meets another one at the same moment, on real locks.
-The workers are the real loop in threads that stand still between two transactions (`held_still`). After each act the
-invariants are looked at, and after the last one everything is brought to rest. A failure names its seed and its acts.
+Random interleavings of claim, step, crash, freeze, park, wake, expiry, steer, cancel, decision, delivery and change of
+a cap, each by the product's own statements over real Postgres; every third act meets another one at the same moment,
+on real locks. The workers are the real loop in threads that stand still between two transactions (`held_still`). After
+each act the invariants are looked at, and after the last one everything is brought to rest. A failure names its seed
+and its acts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -24,7 +26,7 @@ from scheduler.takeover import take_orphans
 from scheduler.upkeep import fold_idle
 from scheduler.wake import Waker
 from shared.errors import Refused
-from shared.store import cancel, intake, waits
+from shared.store import cancel, caps, intake, waits
 from shared.store.pool import Connection
 from shared.values import OnBusy, Role
 from tests.ground import Ground, Rehearsal, ground
@@ -38,6 +40,8 @@ SEEDS = range(4)
 MOST_HELD = 4
 LONG_S = 100_000_000
 """No deadline passes here: the clock is moved by days, to let what waits for a person run out."""
+CAPS = (None, Decimal("0.001"), Decimal("0.14"), Decimal("0.2"))
+"""A call may cost some $0.13 and costs a tenth of that: these stop a turn never, at once, and after a few steps."""
 TOOLS: tuple[list[dict[str, Any]], ...] = (
     [tool(EFFECT)],
     [tool(ASKED)],
@@ -112,6 +116,8 @@ class World:
                 self._decide(row["id"], approve=True)
             for row in self.worker.rows("select session from questions where status = 'open'"):
                 self._say(row["session"], OnBusy.STEER)
+            for row in self.worker.rows("select id, session from turns where parked_on = 'money'"):
+                self._cap(row["id"], row["session"], None)
             advance(self.worker, 3)
             self.worker.look()
             if not self.worker.rows("select 1 from turns where status in ('queued', 'running', 'parked')") and not (
@@ -140,6 +146,8 @@ class World:
             "select id from approvals where status = 'pending' or random() < 0.1 order by id")  # fmt: skip
         if turn is not None:
             acts.append((2, "cancel", lambda: self._cancel(turn)))
+            cap, of = self.random.choice(CAPS), self.random.choice((None, session))
+            acts.append((4, f"cap {cap}", lambda: self._cap(turn, of, cap)))
         if approval is not None:
             approve = self.random.random() < 0.7
             acts.append((5, f"decide {approve}", lambda: self._decide(approval, approve=approve)))
@@ -159,7 +167,8 @@ class World:
     def _say(self, session: UUID, on_busy: OnBusy) -> None:
         mark = f"m{len(self.said)}"
         self.said[mark] += 1
-        _refusable(lambda: self.worker.turn(session, f"<{mark}>", on_busy=on_busy, deadline_s=LONG_S))
+        cap = self.random.choice(CAPS)
+        _refusable(lambda: self.worker.turn(session, f"<{mark}>", on_busy=on_busy, deadline_s=LONG_S, cap_usd=cap))
 
     def _deliver(self, session: UUID, number: int) -> None:
         """The same delivery may come twice: it is known by its key."""
@@ -172,6 +181,12 @@ class World:
         self._transact(lambda c: cancel.cancel(c, turn, self.worker.person))
         for below in self.worker.database.read(lambda c: cancel.below(c, turn)):
             self._transact(lambda c, below=below: cancel.cancel(c, below, self.worker.person))
+
+    def _cap(self, turn: UUID, session: UUID | None, usd: Decimal | None) -> None:
+        """Of the turn, and, where one is given, of a session too."""
+        self._transact(lambda c: caps.of_turn(c, turn, self.worker.person, usd))
+        if session is not None:
+            self._transact(lambda c: caps.of_session(c, session, self.worker.person, usd and usd * 4))
 
     def _decide(self, approval: UUID, *, approve: bool) -> None:
         def work(connection: Connection) -> bool:

@@ -17,7 +17,7 @@ from workers.pause import Point
 from workers.ports import Ports
 from workers.providers.replies import Reply
 from workers.recording import Outcome
-from workers.reserving import Arrived, Planned, Refusal
+from workers.reserving import Arrived, Planned, Refusal, Short
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ def summarise(ports: Ports, held: Held, seen: Seen, found: Span, budget: int, fa
     match planned:
         case Refusal(code):
             return Unsaid(code)
+        case Short(scope):  # a summary is not what a turn waits for money for
+            return Unsaid(f"{scope}_cap_reached")
         case Arrived():
             return Unsaid("interrupted")
         case Planned():

@@ -16,7 +16,7 @@ from shared.store.arrays import array
 from shared.store.statements import every, waiting
 from shared.text import clean_text
 from shared.values import AGING, TERMINAL, EventKind, ParkReason, RunStatus, TurnClass, TurnStatus
-from workers import budget, prefixing, reserving
+from workers import budget, caps, prefixing
 from workers.emit import emit
 from workers.held import Held
 from workers.ports import Ports
@@ -66,12 +66,6 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object], r
         rows = [{**row, "error_text": late.TOO_LATE} if row["id"] in stopped else row for row in now]
     share = summaries.share(room_tokens, len(rows))
     text = "\n\n".join(summaries.told(ports, held, row, len(rows), share) for row in rows)
-    for row in rows:
-        emit(
-            ports, held, EventKind.CHILD_FINISHED, step=run.step, ordinal=run.ordinal, index=row["child_index"],
-            turn=str(row["id"]), session=str(row["session"]), status=row["status"], title=row["title"],
-            steps=row["steps"], cost_usd=None if row["unknown"] else float(row["usd"]),
-        )  # fmt: skip
     failed = all(row["status"] != TurnStatus.DONE for row in rows)
     return answered(run, text, RunStatus.FAILED if failed else RunStatus.DONE)
 
@@ -92,7 +86,7 @@ def _tasks(held: Held, arguments: Mapping[str, object]) -> list[Task]:
 
 def _cap(ports: Ports, held: Held, children: int) -> Decimal | None:
     """What each child may spend: a part of what its parent has left, reserved there until the child is over."""
-    cap = budget.for_each_child(reserving.caps(ports, held), children)
+    cap = budget.for_each_child(caps.caps(ports, held), children)
     if cap is not None and not cap:
         raise ToolRefused("the money that is left is not enough to hand on: go on without children")
     return cap

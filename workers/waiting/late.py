@@ -1,12 +1,15 @@
-"""Children that were not ready when their parent's patience was over: they are ended, not left to work for nobody."""
+"""Children that were not ready when their parent's patience was over are ended, not left to work for nobody; and who
+watches the parent is told of each child that ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from uuid import UUID
 
-from shared.store import cancel
+from shared.errors import StoreUnavailable
+from shared.store import cancel, children
 from shared.store.pool import Connection
+from shared.values import TurnStatus
 from workers.ports import Ports
 
 TOO_LATE = "it was not ready in time and was stopped"
@@ -19,6 +22,16 @@ def stop(ports: Ports, turns: Iterable[UUID]) -> frozenset[UUID]:
     return frozenset(turn for turn in turns if _stop(ports, turn))
 
 
+def tell_end(ports: Ports, turn: UUID) -> None:
+    """Who watches the parent learns that this child is over."""
+    try:
+        aside = ports.database.read(lambda c: children.told(c, turn))
+    except StoreUnavailable:
+        return
+    if aside is not None:
+        ports.publisher.tell(aside)
+
+
 def _stop(ports: Ports, turn: UUID) -> bool:
     if not _one(ports, turn):
         return False
@@ -28,12 +41,14 @@ def _stop(ports: Ports, turn: UUID) -> bool:
 
 
 def _one(ports: Ports, turn: UUID) -> bool:
-    def work(connection: Connection) -> bool:
+    def work(connection: Connection) -> cancel.Cancelled:
         with connection.transaction():
-            cancel.cancel(connection, turn, None)
-        return True
+            return cancel.cancel(connection, turn, None)
 
     try:
-        return ports.database.read(work)
+        found = ports.database.read(work)
     except cancel.TurnOver:
         return False
+    if found.status is TurnStatus.CANCELLED:
+        tell_end(ports, turn)
+    return True

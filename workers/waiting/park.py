@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from shared.errors import LeaseLost
 from shared.store.pool import Connection
-from shared.store.statements import one, turn_end, waiting
+from shared.store.statements import money, one, turn_end, waiting
 from shared.values import ParkReason, TurnStatus
 from workers import fence
 from workers.held import Held, Interrupt
@@ -25,7 +25,7 @@ def park(ports: Ports, held: Held, wait: Wait) -> bool:
     """
     values = {
         "session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence,
-        "reason": wait.reason, "wait_s": wait.limit_s,
+        "reason": wait.reason, "wait_s": wait.limit_s, "limit_s": wait.limit_s, "short_usd": wait.needs,
     }  # fmt: skip
 
     def work(connection: Connection) -> bool:
@@ -34,6 +34,8 @@ def park(ports: Ports, held: Held, wait: Wait) -> bool:
                 raise LeaseLost
             turn = one(connection, turn_end.LOCK_TURN, values)
             ports.pauses.at(Point.PARKING)
+            if wait.reason is ParkReason.MONEY:
+                one(connection, money.COME_SHORT, values)
             if one(connection, waiting.PARK_ON, values) is not None:
                 return True
         fence.confirm(connection, held)

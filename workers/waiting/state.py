@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from shared.values import ParkReason, RunStatus
 from workers.outgoing import Finished
@@ -23,10 +24,12 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """`limit_s` is how long the turn may sleep for it before it is woken without."""
+    """`limit_s` is how long the turn may sleep for it before it is woken without; `needs` are the dollars that it waits
+    for, where it waits for money."""
 
     reason: ParkReason
     limit_s: float
+    needs: Decimal | None = None
 
 
 Stand = Ready | Answered | Wait

@@ -154,7 +154,7 @@ select t.id as turn, t.session, t.fence, t.class, t.attempts, t.takeovers, t.req
   extract(epoch from t.deadline_at - clock_now())::float8 as seconds_left,
   t.step, t.steps, t.refunds, t.max_steps, t.warned, t.cap_usd as turn_cap, t.spent_usd as turn_spent,
   t.reserved_usd as turn_reserved, t.last_tool, t.children_usd, t.children_promised_usd, t.parent, t.shared_key,
-  s.kind, s.depth, s.tools,
+  coalesce(t.short_until <= clock_now(), false) as money_late, s.kind, s.depth, s.tools,
   case when s.cap_usd is null then 0 else (
     select coalesce(sum(o.children_usd + o.children_promised_usd), 0) from turns o
     where o.session = s.id and o.id <> t.id) end as others_children_usd,

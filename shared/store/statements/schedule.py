@@ -240,7 +240,9 @@ DELIVERY_TEXT = named(
     """
 select d.id, d.tick, d.turn, d.kind, d.target, d.attempts, t.instant, t.manual, j.id as job, j.name, j.zone,
   j.principal, u.session, u.status, u.answer, u.error_code, u.error_text, u.spent_usd, u.cost_unknown, u.steps,
-  u.finished_at, s.model
+  u.finished_at, s.model,
+  (select count(*)::int from tool_runs r
+    where r.session = u.session and r.turn = u.id and r.status = 'unknown') as unknown_effects
 from deliveries d join ticks t on t.id = d.tick join jobs j on j.id = t.job
 join turns u on u.id = d.turn join sessions s on s.id = u.session
 where d.id = %(id)s

@@ -15,6 +15,7 @@ from shared.store.statements.reduction import CONTEXT_SET
 # T2 of one step and the reservation of the next call. Messages get their ids in ordinal order from the shared
 # sequence, so that row id is the transcript's order. `max_message` null means: no new message, the call stands on
 # what was there. A call row is inserted only where `call` is given (a chore, or a fold before a failure, has none).
+# What fits was decided under the caps that are given: they must still be those of the rows.
 # `alone`: nothing may be waiting in the inbox; then what does is read and folded first, and only then a read is needed.
 # The rows come back as they stand, so that what goes out is projected from them and from nothing else.
 # The clock is asked once, for every row that carries the time: it is a function with a query of its own.
@@ -26,6 +27,8 @@ with s as (
   from clock_now() as clock(now)
   where id = %(session)s and fence = %(fence)s
     and (cap_usd is null or %(reserve)s::numeric = 0 or spent_usd + reserved_usd + %(reserve)s::numeric <= cap_usd)
+    and (%(call)s::uuid is null or (cap_usd is not distinct from %(session_cap)s::numeric and exists (
+      select 1 from turns c where c.id = %(turn)s and c.cap_usd is not distinct from %(turn_cap)s::numeric)))
     and (not %(alone)s::bool or not exists (
       select 1 from inbox i where i.session = %(session)s and i.folded_into is null
         and (i.kind <> 'input' or i.turn = %(turn)s)
@@ -35,7 +38,8 @@ with s as (
   returning id, fence, last_edit, prefix, clock.now
 ), t as (
   update turns set steps = steps + %(count_step)s::int, reserved_usd = turns.reserved_usd + %(reserve)s::numeric,
-    fence = s.fence, warned = turns.warned || %(warned)s::jsonb, last_tool = coalesce(%(last_tool)s, turns.last_tool)
+    fence = s.fence, warned = turns.warned || %(warned)s::jsonb, last_tool = coalesce(%(last_tool)s, turns.last_tool),
+    short_until = case when %(call)s::uuid is null then turns.short_until end
   from s where turns.id = %(turn)s and (turns.status = 'running') is true
   returning turns.id, turns.cancel_requested_at
 ), m as (

@@ -98,6 +98,19 @@ order by i.id limit 1
 """,
     "inbox_waiting|inbox_unread",
 )
+# What is told of a child on its parent's stream; nothing where the parent is over, or the child is not.
+ENDED_CHILD = named(
+    "ended_child",
+    """
+select c.parent, c.parent_step, c.parent_ordinal, c.child_index, c.session, c.status, c.steps - c.refunds as steps,
+  c.spent_usd + c.children_usd as usd, c.cost_unknown or c.children_unknown as unknown, s.title, q.fence
+from turns c join sessions s on s.id = c.session join turns p on p.id = c.parent join sessions q on q.id = p.session
+where c.id = %(turn)s and c.status in ('done', 'failed', 'cancelled')
+  and p.status in ('queued', 'running', 'parked')
+""",
+    "turns_pkey",
+    "sessions_pkey",
+)
 # Whose words stand in the report: its reader has no more authority than they had together.
 INHERIT = named(
     "inherit",

@@ -15,7 +15,7 @@ LOCK_OWN = named(
 )
 LOCK_TURN = named(
     "lock_turn",
-    "select id, status, cancel_requested_at from turns where id = %(turn)s for update",
+    "select id, status, cancel_requested_at, parent, parked_on from turns where id = %(turn)s for update",
     "turns_pkey",
 )
 

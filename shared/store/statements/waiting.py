@@ -239,6 +239,7 @@ with s as (
       when 'clarify' then exists (select 1 from questions q where q.turn = %(turn)s and q.status = 'open')
       when 'children' then exists (select 1 from turns c where c.parent = %(turn)s and not c.background
         and c.status in ('queued', 'running', 'parked'))
+      when 'money' then not has_room(%(turn)s)
       else true end
     and not exists (select 1 from turns c where c.id = %(turn)s and c.cancel_requested_at is not null)
     and (%(reason)s::text not in ('approval', 'clarify') or not exists (
@@ -247,7 +248,8 @@ with s as (
   returning id, fence
 )
 update turns set status = 'parked', holder = null, parked_on = %(reason)s, parked_at = clock_now(),
-  wake_at = clock_now() + %(wait_s)s::float8 * interval '1 second', attempts = greatest(attempts - 1, 0),
+  wake_at = case when %(reason)s::text = 'money' then short_until
+    else clock_now() + %(wait_s)s::float8 * interval '1 second' end, attempts = greatest(attempts - 1, 0),
   fence = s.fence, children_open = (
     select count(*) from turns c where c.parent = %(turn)s and not c.background
       and c.status in ('queued', 'running', 'parked')
@@ -322,7 +324,7 @@ update turns p set children_open = greatest(p.children_open - case when c.backgr
     = greatest(p.children_promised_usd - coalesce(c.cap_usd, 0) + c.children_promised_usd, 0),
   children_unknown = p.children_unknown or c.cost_unknown or c.children_unknown
 from turns c where c.id = %(turn)s and p.id = %(parent)s
-returning p.id, p.status, p.children_open, c.background
+returning p.id, p.session, p.status, p.children_open, c.background
 """,
     "turns_pkey",
 )
@@ -333,12 +335,13 @@ returning p.id, p.status, p.children_open, c.background
 WAKE_MET = named(
     "wake_met",
     """
-update turns set status = 'queued', parked_on = null, wake_at = null, parked_at = null,
+update turns set status = 'queued', parked_on = null, wake_at = null, parked_at = null, short_until = null,
   deadline_at = deadline_at + (clock_now() - parked_at), queued_at = clock_now()
 where id = %(turn)s and status = 'parked' and not case parked_on
     when 'approval' then exists (select 1 from approvals a where a.turn = %(turn)s and a.status = 'pending')
     when 'clarify' then exists (select 1 from questions q where q.turn = %(turn)s and q.status = 'open')
     when 'children' then children_open > 0
+    when 'money' then not has_room(%(turn)s)
     else true end
 returning id, class
 """,
@@ -349,11 +352,12 @@ SLEEPS_FOR_NOTHING = named(
     "sleeps_for_nothing",
     """
 select t.id, t.parked_on from turns t
-where t.status = 'parked' and t.parked_on in ('approval', 'clarify', 'children')
+where t.status = 'parked' and t.parked_on in ('approval', 'clarify', 'children', 'money')
   and t.parked_at < clock_now() - interval '5 seconds'
   and not case t.parked_on
     when 'approval' then exists (select 1 from approvals a where a.turn = t.id and a.status = 'pending')
     when 'clarify' then exists (select 1 from questions q where q.turn = t.id and q.status = 'open')
+    when 'money' then not has_room(t.id)
     else exists (select 1 from turns c where c.parent = t.id and not c.background
       and c.status in ('queued', 'running', 'parked')) end
 order by t.parked_at limit %(limit)s
@@ -363,11 +367,13 @@ order by t.parked_at limit %(limit)s
 WAKE_MISSED = named(
     "wake_missed",
     """
-update turns set status = 'queued', parked_on = null, wake_at = null, parked_at = null, children_open = 0,
+update turns set status = 'queued', parked_on = null, wake_at = null, parked_at = null, short_until = null,
+  children_open = case when %(reason)s::text = 'children' then 0 else children_open end,
   deadline_at = deadline_at + (clock_now() - parked_at), queued_at = clock_now()
 where id = %(turn)s and status = 'parked' and parked_on = %(reason)s and not case %(reason)s::text
     when 'approval' then exists (select 1 from approvals a where a.turn = %(turn)s and a.status = 'pending')
     when 'clarify' then exists (select 1 from questions q where q.turn = %(turn)s and q.status = 'open')
+    when 'money' then not has_room(%(turn)s)
     else exists (select 1 from turns c where c.parent = %(turn)s and not c.background
       and c.status in ('queued', 'running', 'parked')) end
 returning id, class

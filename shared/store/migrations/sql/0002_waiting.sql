@@ -45,8 +45,24 @@ create unique index turns_of_parent on turns (parent, parent_step, parent_ordina
   where parent is not null;
 create index turns_live_children on turns (parent) where parent is not null and status in ('queued', 'running', 'parked');
 
--- What nobody knows whether it happened: counted, and a mark of its turn.
-create index tool_runs_unknown on tool_runs (turn) where status = 'unknown';
+-- Money that a turn waits for: what the call that it cannot make may cost, and until when it waits.
+alter table turns
+  add column short_usd numeric check (short_usd > 0),
+  add column short_until timestamptz,
+  add constraint short_of_money check (parked_on is distinct from 'money' or (short_usd is not null and short_until is not null));
+
+-- Whether the call that a turn is short of fits under its own cap and its session's. What is promised to children counts
+-- as spent, of every turn of the session.
+create function has_room(asked uuid) returns boolean language sql stable as $$
+  select (t.cap_usd is null
+      or t.spent_usd + t.reserved_usd + t.children_usd + t.children_promised_usd + t.short_usd <= t.cap_usd)
+    and (s.cap_usd is null or s.spent_usd + s.reserved_usd + t.short_usd + (
+      select sum(o.children_usd + o.children_promised_usd) from turns o where o.session = s.id) <= s.cap_usd)
+  from turns t join sessions s on s.id = t.session where t.id = asked
+$$;
+
+-- What nobody knows whether it happened: counted, and a mark of its turn and its session.
+create index tool_runs_unknown on tool_runs (session, turn) where status = 'unknown';
 
 -- Which tools a session has; null means those of its profile. A child has its parent's, less what a child may not.
 alter table sessions add column tools text[];

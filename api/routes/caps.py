@@ -1,0 +1,73 @@
+"""Caps, changed while turns run or wait: by whose money it is, and by an admin."""
+
+from __future__ import annotations
+
+from typing import LiteralString
+from uuid import UUID
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from api import answers, commands
+from api.auth import Caller
+from api.commands import Answer
+from api.injected import Serving, Writing, identifier
+from api.openapi import accepts, gives
+from api.reads import sessions, turns
+from api.waking import ring_for
+from api.wire.asked import CapAsked
+from api.wire.shown import Session, Turn
+from shared.errors import Refused
+from shared.store import caps
+from shared.store.intake import fetch
+from shared.store.pool import Connection
+from shared.values import Role
+
+router = APIRouter(tags=["caps"])
+# Whose money it is: the session's owner's, and where that is a job, the person's whose job it is.
+OWNS: LiteralString = """
+select s.owner = %(who)s or exists (select 1 from jobs j where j.principal = s.owner and j.owner = %(who)s) as owns
+from sessions s where s.id = %(session)s
+"""
+ASKED: LiteralString = "select requested_by = %(who)s as asked from turns where id = %(turn)s"
+
+
+@router.patch("/v1/turns/{turn}", openapi_extra=accepts(CapAsked), responses=gives(Turn))
+def cap_turn(serving: Serving, written: Writing, turn: str) -> Response:
+    """Set what a turn may cost, also while it runs. One that waits for money goes on where that makes room; so who
+    asked for it, whose session it is, or an admin sets it. A child's is its parent's to give (409 `cap_of_child`)."""
+    id_, who = identifier(turn), written.caller.principal.id
+    asked = written.body(CapAsked)
+
+    def effect(connection: Connection) -> Answer:
+        session: UUID = turns.session_of(connection, id_, who)["session"]
+        found = fetch(connection, ASKED, {"who": who, "turn": id_})
+        _allow(connection, written.caller, session, asked=found is not None and found["asked"])
+        woken = caps.of_turn(connection, id_, who, asked.cap_usd)
+        shown = turns.find(connection, id_, who)
+        return Answer(200, answers.text(shown), after=lambda: ring_for(serving, woken))
+
+    return commands.perform(serving, written, effect).response()
+
+
+@router.patch("/v1/sessions/{session}", openapi_extra=accepts(CapAsked), responses=gives(Session))
+def cap_session(serving: Serving, written: Writing, session: str) -> Response:
+    """Set what a session may cost over all its turns, also while one runs or waits for money. Its owner or an admin."""
+    id_, who = identifier(session), written.caller.principal.id
+    asked = written.body(CapAsked)
+
+    def effect(connection: Connection) -> Answer:
+        sessions.must_see(connection, id_, who)
+        _allow(connection, written.caller, id_)
+        woken = caps.of_session(connection, id_, who, asked.cap_usd)
+        shown = sessions.find(connection, id_, who)
+        return Answer(200, answers.text(shown), after=lambda: ring_for(serving, woken))
+
+    return commands.perform(serving, written, effect).response()
+
+
+def _allow(connection: Connection, caller: Caller, session: UUID, *, asked: bool = False) -> None:
+    """Raises Refused `not_yours` (403)."""
+    found = fetch(connection, OWNS, {"who": caller.principal.id, "session": session})
+    if not asked and caller.principal.role is not Role.ADMIN and (found is None or not found["owns"]):
+        raise Refused("this is not your money: ask whose session it is, or an admin", code="not_yours", status=403)

@@ -1,0 +1,48 @@
+"""Short of money: the turn sleeps until a cap is raised or a child gives back, and ends by itself where nobody does.
+
+A child does not sleep for money: what it may spend is its parent's to give, and the parent waits for it.
+"""
+
+from __future__ import annotations
+
+from shared.request import blocks
+from shared.store.statements import every
+from shared.store.statements import money as statements
+from shared.values import ParkReason, TurnStatus
+from workers import caps
+from workers.held import Held
+from workers.ports import Ports
+from workers.recording import Ending
+from workers.reserving import Short
+from workers.waiting import park
+from workers.waiting.state import Wait
+
+
+def may_wait(held: Held) -> bool:
+    return held.claim.parent is None and not held.money_late
+
+
+def sleep(ports: Ports, held: Held, short: Short) -> bool:
+    """Park for it. False where there is room by now, or the turn was told to stop: look again. Raises LeaseLost."""
+    wait = Wait(ParkReason.MONEY, ports.settings.money_limit_s, short.needs)
+    if park.park(ports, held, wait):
+        return True
+    caps.refresh(ports, held)
+    return False
+
+
+def ending(ports: Ports, held: Held, short: Short) -> Ending:
+    """How a turn ends that may not wait (any longer): with what it has said so far."""
+    text = short.message
+    if held.money_late:
+        text = f"{text}; nobody raised it within {ports.settings.money_limit_s / 3600:g} h"
+    return Ending(
+        TurnStatus.FAILED, answer=_said(ports, held), error_code=f"{short.scope}_cap_reached", error_text=text
+    )
+
+
+def _said(ports: Ports, held: Held) -> str | None:
+    """The last text of the model in this turn."""
+    rows = ports.database.read(lambda c: every(c, statements.LAST_WORDS, {"turn": held.claim.turn}))
+    texts = ("".join(blocks.text_of(block) for block in blocks.split(row["content"])) for row in rows)
+    return next((text for text in texts if text.strip()), None)
