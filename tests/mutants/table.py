@@ -112,7 +112,8 @@ MUTANTS = (
         "finishing does not look into the inbox", END,
         "\n    and not exists (\n      select 1 from inbox i where i.session = %(session)s and i.folded_into is null\n"
         "        and (i.kind <> 'input' or i.turn = %(turn)s) and i.kind not in ('rewind', 'restore', 'compact')\n"
-        "        and (i.kind <> 'child' or not exists (select 1 from turns h where h.id = %(turn)s and h.class = 'chore'))\n"
+        "        and (i.kind <> 'child'"
+        " or not exists (select 1 from turns h where h.id = %(turn)s and h.class = 'chore'))\n"
         "    )", "",
         "tests/loop/test_turns.py::test_a_steer_that_arrives_while_the_last_answer_is_written_is_not_lost",
     ),

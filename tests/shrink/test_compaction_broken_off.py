@@ -14,7 +14,7 @@ import pytest
 from shared.errors import LeaseLost
 from shared.values import OnBusy
 from tests.ground import Ground, Rehearsal
-from tests.loop.test_resume import Died, DiesAt, take_away
+from tests.loop.dying import Died, DiesAt, take_away
 from tests.shrink.compacting import GOOD, TAIL, claim, compact, go_on, long_session
 from tests.shrink.conftest import Bodies, advance, assert_replayed
 from workers.compaction import run
