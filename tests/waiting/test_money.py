@@ -151,12 +151,12 @@ def test_nobody_waits_for_money_for_ever(small: Ground, provider: Rehearsal, sco
 def test_a_second_wait_has_a_limit_of_its_own(small: Ground, provider: Rehearsal) -> None:
     _, turn = _after_one_call(small, provider, LOOK, LOOK)
     first = small.view(turn)
-    advance(small, 3600)
+    advance(small, 200)  # while the cache is warm: what the next call may cost does not change
     _cap(small, "turn", turn, first["spent_usd"] + first["short_usd"])
     small.look()
     row = small.view(turn)
     assert (row["parked_on"], row["step"]) == ("money", 2)
-    assert (row["short_until"] - first["short_until"]).total_seconds() >= 3600
+    assert (row["short_until"] - first["short_until"]).total_seconds() >= 200
 
 
 def test_a_raise_in_the_moment_in_which_the_turn_goes_to_sleep_is_not_lost(worker: Ground, provider: Rehearsal) -> None:
