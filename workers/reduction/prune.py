@@ -11,12 +11,13 @@ from typing import Any, cast
 
 from shared.request import blocks, canonical, estimate, handles
 from shared.request.assembled import Piece, Request
+from workers.reduction import telling
 from workers.reduction.sizes import WORTH, content_digest
 
 RECALL = "read_artifact"
 _LONG = 400
 """Characters of an argument that are left out of a call; shorter ones stay and tell what the call was about."""
-_BEGINS = 60
+_BEGINS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,13 @@ def plan(request: Request, start: int, per_weight: float, tools: Sequence[str]) 
     return Plan(tuple(found), drop, first, request.pieces[start - 1].id)
 
 
-def line_of(tool: str, tokens: int, handle: str, begins: str, *, recall: bool) -> str:
-    """What stands for a result: which tool, how much, how it begins, and how to read it again."""
+def line_of(tool: str, tokens: int, handle: str, text: str, *, recall: bool) -> str:
+    """What stands for a result: which tool, how much, how to read it again, how it begins and what stands out in it."""
     how = f"{RECALL} {handle} shows it again" if recall else f"kept as {handle}; run the tool again to see it"
-    return f"[{tool}: {tokens:,} tokens left out; {how}; it begins: {begins}]"
+    begins = " ".join(text[: 4 * _BEGINS].split())[:_BEGINS]
+    odd = telling.odd_line(text)
+    more = "" if odd is None or odd.startswith(begins) else f"; one line in it: {odd}"
+    return f"[{tool}: {tokens:,} tokens left out; {how}; it begins: {begins}{more}]"
 
 
 def line_of_same(tool: str, handle: str) -> str:
@@ -103,8 +107,7 @@ def _result(
     other = whole.get(content_digest(block))
     if other is not None:
         return line_of_same(tool, other)
-    words = " ".join(blocks.text_of(block)[: 4 * _BEGINS].split())
-    return line_of(tool, tokens, handle, words[:_BEGINS], recall=recall)
+    return line_of(tool, tokens, handle, blocks.text_of(block), recall=recall)
 
 
 def _arguments(block: str, handle: str) -> str:
