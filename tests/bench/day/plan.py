@@ -15,6 +15,8 @@ from tests.bench.day import texts
 
 HOUR, DAY = 3_600.0, 86_400.0
 SMALLEST, LARGEST = 200, 30_000
+STEPS = (6, 14, 18, 19, 16, 12, 8, 4, 3)
+"""How many turns in a hundred take no step, one, two …"""
 PLACES = {"person": 30, "restated": 35, "result": 35}
 """Where facts stand, in per cent; see Fact. A third of them no answer repeats: what a stub or a summary takes away."""
 
@@ -184,7 +186,7 @@ def day(seed: int) -> Plan:
         return rng.uniform(300, 900) if rng.random() < 0.04 else rng.uniform(20, 220)
 
     def steps() -> int:
-        return rng.choices(range(9), (6, 14, 18, 19, 16, 12, 8, 4, 3))[0]
+        return rng.choices(range(9), STEPS)[0]
 
     _spoken(maker, _gaps(maker, 0, 34, pause), steps, 0.35)
     _spoken(maker, _gaps(maker, maker.plan.turns[-1].at_s + 2 * HOUR, 46, pause), steps, 0.35)
@@ -207,7 +209,7 @@ def sparse(seed: int) -> Plan:
 
     times = _gaps(maker, 0, 45, pause)
     times += _gaps(maker, times[-1] + 8 * HOUR, 45, pause)
-    _spoken(maker, times, lambda: rng.choices(range(6), (15, 28, 26, 16, 10, 5))[0], 0.3)
+    _spoken(maker, times, lambda: rng.choices(range(9), STEPS)[0], 0.3)
     return maker.plan
 
 
