@@ -18,7 +18,7 @@ with s as (
   returning id, owner, audience, kind
 )
 select s.owner, s.audience, s.kind, t.requested_by, (
-  select count(*) filter (where p.role <> 'viewer' and p.disabled_at is null) = count(distinct v.id)
+  select bool_and(coalesce(p.role <> 'viewer' and p.disabled_at is null, false))
   from unnest(t.contributors || t.requested_by) as v(id) left join principals p on p.id = v.id
 ) as may_write
 from s join turns t on t.id = %(turn)s
