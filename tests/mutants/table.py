@@ -25,6 +25,10 @@ FENCE_TEST = "tests/store/test_fence.py"
 CLAIM_TEST = "tests/store/test_claims.py"
 MEET_TEST = "tests/waiting/test_meetings.py"
 LOST_TEST = "tests/loop/test_lost_commit.py"
+MEMORY = "shared/store/statements/memory.py"
+MEMORIES = "shared/store/memories.py"
+WALLS_TEST = "tests/shrink/test_memory_walls.py"
+MEMORY_TEST = "tests/shrink/test_memory_tool.py"
 LOCK = "where id = new.session for no key update;\n  if held is distinct from new.fence then\n    raise"
 
 MUTANTS = (
@@ -147,5 +151,28 @@ MUTANTS = (
         "child counter: a child that ends is not counted down", "shared/store/statements/waiting.py",
         "greatest(p.children_open - case when c.background then 0 else 1 end, 0)", "p.children_open",
         f"{MEET_TEST}::test_two_children_that_end_at_the_same_moment_wake_their_parent_once",
+    ),
+    Mutant(
+        "memory walls: a person's own in every prompt", MEMORY, "s.audience = 'private' and m.scope in", "m.scope in",
+        f"{WALLS_TEST}::test_two_people_and_every_tool_that_reads_let_no_canary_across",
+    ),
+    Mutant(
+        "memory walls: the tool reads a person's own anywhere", MEMORIES,
+        'if row["audience"] != Audience.PRIVATE:', 'if row["audience"] == "nobody":',
+        f"{WALLS_TEST}::test_two_people_and_every_tool_that_reads_let_no_canary_across",
+    ),
+    Mutant(
+        "memory walls: a private conversation writes the team's", MEMORIES,
+        'if row["audience"] != Audience.TEAM:', 'if row["audience"] == "nobody":',
+        f"{MEMORY_TEST}::test_what_is_said_somewhere_goes_no_further_than_its_readers",
+    ),
+    Mutant(
+        "memory once: a repeated run writes again", MEMORIES, "        if done is not None:\n            return done\n",
+        "",
+        f"{MEMORY_TEST}::test_a_worker_that_dies_at_a_write_leaves_it_written_once",
+    ),
+    Mutant(
+        "memory lock: two rewrites at once are not told apart", MEMORY, "where scope = %(scope)s for no key update",
+        "where scope = %(scope)s", f"{MEMORY_TEST}::test_two_sessions_that_write_at_once_both_survive_or_one_is_told",
     ),
 )  # fmt: skip
