@@ -102,6 +102,12 @@ where r.scope = %(scope)s and r.revision < %(before)s order by r.revision desc l
 """,
     "memory_revisions_pkey",
 )
+# How much was put before a conversation that it has not read yet.
+MEMORY_UNREAD = named(
+    "memory_unread",
+    "select count(*) as n from inbox where session = %(session)s and folded_into is null and kind = 'delivery'",
+    "inbox_waiting|inbox_unread",
+)
 MEMORY_INCLUDED = named(
     "memory_included",
     """
