@@ -17,10 +17,6 @@ ALL_MAY_SEE: LiteralString = """(
       select 1 from session_people sp where sp.session = s.id and sp.principal = r.who)))))"""
 """Of a row `s` of sessions. One reader: what api/visible.py says of that one (a test compares them)."""
 
-_TAKEN_BACK: LiteralString = """exists (
-    select 1 from edits e where e.session = f.session and e.kind = 'rewind' and f.message between e.first and e.last
-      and not exists (select 1 from edits b where b.session = e.session and b.kind = 'restore' and b.first = e.id))"""
-
 _CANDIDATES: LiteralString = """
 with c as materialized (
   (select id from sessions where owner = (%(readers)s::uuid[])[1] limit %(few)s + 1)
@@ -56,8 +52,8 @@ WHERE_TO_LOOK = named(
 )
 
 # Found is everybody's, in a stretch of ids, and fenced off by `materialized`, so that no plan walks the newest messages
-# in the hope of a match. Then what may be seen, what stands, the newest 100 sessions with 10 messages each, and the
-# best of each.
+# in the hope of a match. Then what may be seen, what stands (message_state says so of one message; here the few rewinds
+# are taken out of many), the newest 100 sessions with 10 messages each, and the best of each.
 _FOUND: LiteralString = """
 with found as materialized (
   select x.message, x.session from message_search x
@@ -65,11 +61,24 @@ with found as materialized (
     and x.message > %(after)s::bigint and x.message <= %(upto)s::bigint and """
 _SEEN: LiteralString = """
 ), seen as materialized (
-  select s.id from (select distinct session from found) f join sessions s on s.id = f.session where """
+  select s.id, s.kind from (select distinct session from found) f join sessions s on s.id = f.session where """
 _STANDING: LiteralString = """
+), orphaned as materialized (
+  select t.id from seen join turns t on t.session = seen.id and t.parent is not null
+  where seen.kind = 'child' and exists (
+    with recursive up as (
+      select t.parent, t.parent_step
+      union all select p.parent, p.parent_step from up join turns p on p.id = up.parent where p.parent is not null
+    )
+    select 1 from up join messages d on d.turn = up.parent and d.step = up.parent_step and d.ordinal = 0
+    join standing_rewinds w on w.session = d.session and d.id between w.first and w.last)
 ), standing as materialized (
   select f.message, f.session from found f join seen on seen.id = f.session
-  where (f.session is distinct from %(own)s::uuid or f.message < %(since)s::bigint) and not """
+  where (f.session is distinct from %(own)s::uuid or f.message < %(since)s::bigint)
+    and not exists (
+      select 1 from standing_rewinds w where w.session = f.session and f.message between w.first and w.last)
+    and not exists (select 1 from orphaned join messages m on m.turn = orphaned.id where m.id = f.message)
+"""
 _RANKED: LiteralString = """
 ), newest as materialized (
   select session, count(*) as hits from standing group by session order by max(message) desc limit 100
@@ -89,7 +98,7 @@ select message, session, hits from ranked where place = 1 or %(single)s
 order by rank desc, message desc limit 100
 """
 # Each search is planned for what it asks (search.py); a test explains those plans, for a generic one is never used.
-_BEST: LiteralString = _SEEN + ALL_MAY_SEE + _STANDING + _TAKEN_BACK + _RANKED
+_BEST: LiteralString = _SEEN + ALL_MAY_SEE + _STANDING + _RANKED
 _BY_WORDS: LiteralString = "x.words @@ %(query)s::tsquery"
 # What may stand inside a longer word. `beside`: what can only be found as words.
 _OF_FEW: LiteralString = """
@@ -167,16 +176,19 @@ _GIVEN: LiteralString = """ and (%(child)s::uuid is null or s.id = %(child)s::uu
   select 1 from messages g where g.session = %(child)s::uuid and g.role = 'user' and g.author not in ('tool', 'child')
     and strpos(g.content, %(handle)s) > 0))"""
 _ARTIFACT: LiteralString = """
-select a.body from artifacts a join sessions s on s.id = a.session where a.id = %(id)s and """
+select a.body from artifacts a join sessions s on s.id = a.session
+where a.id = %(id)s and (
+  not exists (select 1 from messages m where m.turn = a.turn)
+  or exists (
+    select 1 from messages m join message_state st on st.id = m.id and (st.active or st.compacted)
+    where m.turn = a.turn)
+) and """
 _MESSAGE: LiteralString = """
-select f.content from (select m.id as message, m.session, m.content from messages m where m.id = %(id)s) f
-join sessions s on s.id = f.session where not """
-_AND: LiteralString = " and "
-READ_ARTIFACT = named("read_artifact", _ARTIFACT + ALL_MAY_SEE + _GIVEN, "artifacts_pkey", "sessions_pkey")
-READ_MESSAGE = named(
-    "read_message",
-    _MESSAGE + _TAKEN_BACK + _AND + ALL_MAY_SEE + _GIVEN,
-    "messages_pkey",
-    "sessions_pkey",
-    "edits_taken_back",
+select m.content from messages m join message_state st on st.id = m.id and (st.active or st.compacted)
+join sessions s on s.id = m.session
+where m.id = %(id)s and """
+# An artifact goes and comes with the turn that left it.
+READ_ARTIFACT = named(
+    "read_artifact", _ARTIFACT + ALL_MAY_SEE + _GIVEN, "artifacts_pkey", "sessions_pkey", "messages_step_key"
 )
+READ_MESSAGE = named("read_message", _MESSAGE + ALL_MAY_SEE + _GIVEN, "messages_pkey", "sessions_pkey")
