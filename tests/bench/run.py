@@ -27,6 +27,7 @@ from tests.bench import (  # noqa: E402 - the path comes first
     leader,
     noop,
     parked,
+    search,
     steps,
     tree,
     turns,
@@ -50,6 +51,7 @@ BENCHES: Mapping[str, Callable[[House], list[Figure]]] = {
     "leader": leader.measure,
     "floor": floor.measure,
     "compaction": compaction.measure,
+    "search": search.measure,
 }
 
 
