@@ -13,7 +13,7 @@ import psycopg
 import structlog
 from psycopg.rows import DictRow
 
-from scheduler import deliveries, tick
+from scheduler import deliveries, tick, warmth
 from scheduler.ringing import ring_waiting
 from scheduler.room import Room
 from scheduler.wake import Waker
@@ -63,6 +63,7 @@ class ClockMover:
             lambda: deliveries.run_due(self._room),
             lambda: ring_waiting(self._room),
         )
+        warmth.keep(self._room, STEP_S + warmth.EARLY_S)  # the next step may be past the end
         end = boottime() + IN_FLIGHT_S
         pause = 0.01
         while not self._room.stop.is_set():

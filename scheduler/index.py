@@ -17,10 +17,10 @@ import psycopg
 import structlog
 from psycopg.rows import DictRow
 
-from scheduler.readable import TEXT_BYTES, readable
 from scheduler.room import Room
 from shared import words
 from shared.boottime import boottime
+from shared.readable import TEXT_BYTES, indexed
 from shared.store.pool import Connection
 from shared.store.statements import every, one, run, schedule
 
@@ -75,7 +75,7 @@ class Indexer:
             self._room.count(
                 "index.refused", message=row["id"], session=str(row["session"]), error=type(error).__name__
             )
-            self._room.database.read(lambda connection: _insert(connection, [{**row, "body": "", "words": ""}]))
+            self._room.database.read(lambda connection: _insert(connection, [{**row, "folded": "", "words": ""}]))
 
     def _move_mark(self, connection: Connection) -> None:
         now = one(connection, schedule.HORIZON, {})
@@ -101,6 +101,6 @@ def _waiting(connection: Connection) -> list[DictRow]:
 
 
 def _prepared(row: DictRow) -> dict[str, Any]:
-    found = readable(row["content"], row["author"], row["role"])
+    found = indexed(row["content"], row["author"], row["role"])
     head = {"id": row["id"], "session": row["session"], "version": words.VERSION}
-    return {**head, "body": found.body, "words": found.words}
+    return {**head, "folded": found.folded, "words": found.words}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
-from scheduler import parks, stopping, takeover, upkeep
+from scheduler import parks, stopping, takeover, upkeep, warmth
 from scheduler.ringing import ring_waiting
 from scheduler.room import Room
 from scheduler.wake import Waker
@@ -35,6 +35,7 @@ class Sweep:
             lambda: parks.end_left(self._room),
             lambda: stopping.cancel_stopped(self._room),
             lambda: ring_waiting(self._room),
+            lambda: warmth.keep(self._room),
         ]
         if boottime() >= self._idle_at:
             self._idle_at = boottime() + IDLE_S

@@ -151,6 +151,8 @@ def apply(head: Head, change: Change, most: int) -> Changed | None:
     if changed.entries == head.entries:
         return None
     _bounded(head, changed.entries, most)
+    for entry in set(changed.entries).difference(head.entries):
+        _no_order(entry)
     return changed
 
 
@@ -169,12 +171,8 @@ def _whole(head: Head, change: Change) -> Changed:
     wanted = tuple(dict.fromkeys(text for entry in change.entries if (text := clean(entry))))
     if wanted != head.entries and change.seen != head.revision:
         raise MemoryChanged(head, change.seen)
-    kept = set(head.entries)
-    for text in wanted:
-        if text not in kept:
-            _fit(text)
     gone = [entry for entry in head.entries if entry not in set(wanted)]
-    come = [entry for entry in wanted if entry not in kept]
+    come = [entry for entry in wanted if entry not in set(head.entries)]
     return Changed(wanted, dump(gone) if gone else None, dump(come) if come else None)
 
 
@@ -182,13 +180,17 @@ def _fit(text: str) -> str:
     found = clean(text)
     if not found:
         raise Refused("an entry must hold some text that is not blank", code="memory_entry_empty", status=422)
-    why = suspicion.why(found)
+    return found
+
+
+def _no_order(entry: str) -> None:
+    """Asked of what fits: how long a look at a text takes grows with the text."""
+    why = suspicion.why(entry)
     if why is not None:
         raise Refused(
             f"not written: it reads like an instruction {why}, and memory tells what is so: put it in other words",
             code="memory_suspicious", status=422,
         )  # fmt: skip
-    return found
 
 
 def _found(head: Head, change: Change) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 MOST_CHARACTERS = 2_000
@@ -38,16 +38,18 @@ _FUNCTION_WORDS = frozenset(
         they this to up us was we were what when where which who why will with would you your""",
     )
 )
-"""Left out where any word will do, and others were asked for: every message holds one of them."""
+"""Left out where others were asked for: a question holds them, its answer need not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`whole`: the text of a tsquery for all that was asked for, `some` for any of it. `parts`: LIKE patterns of what
-    may stand inside a longer word, and `beside` the tsquery (or None) of what can only be found as words. `marks` are
-    the texts themselves, longest first. `dropped` words were too many."""
+    """`whole`: the text of a tsquery for all that was asked for; `opened` for all of it, where each word may go on;
+    `some` for any of it. `parts`: LIKE patterns of what may stand inside a longer word, and `beside` the tsquery (or
+    None) of what can only be found as words. `marks` are the texts themselves, longest first. `dropped` words were too
+    many."""
 
     whole: str
+    opened: str
     some: str
     parts: tuple[str, ...]
     beside: str | None
@@ -61,12 +63,12 @@ def fold(text: str) -> str:
 
 
 def vector(parts: Iterable[tuple[str, str]]) -> str:
-    """The text of a tsvector from (weight, text) pairs; a weight is a letter from A (counts most) to D."""
+    """The text of a tsvector from (weight, folded text) pairs; a weight is a letter from A (counts most) to D."""
     places: dict[str, list[str]] = {}
     at = 0
     for weight, text in parts:
         end = at
-        for lexeme, offset in _lexemes(fold(text)):
+        for lexeme, offset in _lexemes(text):
             end = at + offset
             found = places.setdefault(lexeme, [])
             if len(found) < _MOST_PLACES:
@@ -79,21 +81,23 @@ def ask(text: str) -> Asked | None:
     """What the words ask for; None where there is no word in them. Nothing in them is an operator: what stands between
     double quotes, or together without a blank, is looked for together."""
     parts = [(found.group(1) or "", found.group(2) or "") for found in _ASKED.finditer(text[:MOST_CHARACTERS])]
-    chunks, quoted = [together or alone for together, alone in parts], {together for together, _ in parts}
-    tokens = {chunk: _TOKEN.findall(fold(chunk)) for chunk in chunks}
-    chosen = [chunk for chunk in tokens if tokens[chunk]]  # each once, in order
+    chunks = [fold(together or alone) for together, alone in parts]
+    quoted = {fold(together) for together, _ in parts if together}
+    tokens = {chunk: _TOKEN.findall(chunk) for chunk in chunks}
+    chosen = _telling([chunk for chunk in tokens if tokens[chunk]], quoted)  # each once, in order
     dropped, chosen = max(0, len(chosen) - MOST_WORDS), chosen[:MOST_WORDS]
     if not chosen:
         return None
     clauses = {chunk: _clause(tokens[chunk]) for chunk in chosen}
     inside = [chunk for chunk in chosen if _is_inside(chunk, tokens[chunk])]
-    beside = [_opened(tokens[chunk]) for chunk in chosen if chunk not in inside]
+    opened = {chunk: _opened(tokens[chunk]) for chunk in chosen}
     single = dict.fromkeys((clauses[chunk],) if chunk in quoted else _any_of(tokens[chunk]) for chunk in chosen)
     return Asked(
         whole=" & ".join(clauses.values()),
-        some=" | ".join(dict.fromkeys(one for group in _telling(single) for one in group)),
+        opened=" & ".join(opened.values()),
+        some=" | ".join(dict.fromkeys(one for group in single for one in group)),
         parts=tuple(sorted((f"%{_LIKE.sub(_escaped, chunk)}%" for chunk in inside), key=len, reverse=True)),
-        beside=" & ".join(beside) or None,
+        beside=" & ".join(opened[chunk] for chunk in chosen if chunk not in inside) or None,
         marks=tuple(sorted((*chosen, *(w for c in chosen for pair in tokens[c] for w in pair if w)), key=len)[::-1]),
         dropped=dropped,
     )
@@ -140,7 +144,7 @@ def _clause(tokens: Iterable[tuple[str, str]], end: str = "") -> str:
 
 
 def _opened(tokens: list[tuple[str, str]]) -> str:
-    """As `_clause`, and the last word may go on: the substring search of scripts that have no trigrams everywhere."""
+    """As `_clause`, and the last word may go on: endings, also of scripts that have no trigrams everywhere."""
     return _clause(tokens, ":*" if len(tokens[-1][1]) > 1 else "")
 
 
@@ -148,10 +152,9 @@ def _any_of(tokens: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(piece for piece, _ in _pieces(tokens))
 
 
-def _telling(groups: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    every = list(groups)
-    kept = [group for group in every if not all(piece.strip("'") in _FUNCTION_WORDS for piece in group)]
-    return kept or every
+def _telling(chunks: list[str], quoted: Collection[str]) -> list[str]:
+    """Without the words that say nothing of the matter, where others are left. In quotes they count."""
+    return [chunk for chunk in chunks if chunk in quoted or chunk not in _FUNCTION_WORDS] or chunks
 
 
 def _is_inside(chunk: str, tokens: Iterable[tuple[str, str]]) -> bool:

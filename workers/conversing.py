@@ -68,7 +68,8 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
     """Send the reserved call and read its stream. Raises nothing of the wire."""
     ports.pauses.at(Point.BEFORE_CALL)
     settings = ports.settings
-    aside = planned.purpose is Purpose.SUMMARY  # its words are no answer, and it reads no person's: nobody is shown it
+    # The words of an aside are no answer, and it reads no person's: nobody is shown it.
+    aside = planned.purpose in (Purpose.SUMMARY, Purpose.PING)
     cancel = held.calling(steerable=not aside)
     try:
         reply = wire.stream(

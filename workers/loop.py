@@ -31,7 +31,7 @@ from workers.prompt import final as last_words
 from workers.providers import failures
 from workers.providers.replies import Partial, Reply
 from workers.recording import Ending, Outcome
-from workers.reduction import consider
+from workers.reduction import consider, warming
 from workers.reserving import Arrived, Planned, Refusal, Short
 from workers.toolbatch import Batch
 from workers.waiting import money, park, stands
@@ -100,6 +100,8 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
             continue
         stop = held.interrupted()
         if stop is not None or held.claim.turn_class is TurnClass.CHORE:
+            if stop is None and gathered.empty:
+                warming.ping(ports, held)
             reserving.commit_rows(ports, held, gathered)
             outcome = _stopped(ports, held, stop)
         else:

@@ -265,6 +265,8 @@ def ended_by_us(connection: Connection, held: Held, status: TurnStatus) -> bool:
 
 def _judged(ports: Ports, held: Held, planned: Planned, outcome: Outcome) -> tuple[Context, bool]:
     """The session's context after this call, and whether its bill was at the threshold or over it."""
+    if outcome.status is CallStatus.SETTLED and planned.purpose is Purpose.PING:
+        return replace(held.context, warm_pings=held.context.warm_pings + 1), False
     if outcome.status is not CallStatus.SETTLED or planned.purpose is not Purpose.MAIN:
         return held.context, False
     billed = None if outcome.usage is None else outcome.usage.prompt
@@ -283,7 +285,9 @@ def _values(held: Held, planned: Planned, outcome: Outcome, context: Context, *,
         "call": planned.id, "step": planned.step, "status": outcome.status, "spent": outcome.spent,
         "unknown": outcome.unknown, "anchor": chain and usage is not None and not over, "clear": over,
         "billed": usage.prompt if usage else None,
-        "chain": chain, "end_message": planned.end_message, "warm_s": WARM_S[held.context.ttl],
+        "chain": chain, "ping": settled and planned.purpose is Purpose.PING,
+        "most_pings": meters.most_pings(look.relative(held, planned.prompt_tokens), held.context.ttl) if chain else 0,
+        "end_message": planned.end_message, "warm_s": WARM_S[held.context.ttl],
         "input": usage.input if usage else None, "output": usage.output if usage else None,
         "cache_read": usage.cache_read if usage else None,
         "cache_write_5m": usage.cache_write_5m if usage else None,

@@ -216,7 +216,8 @@ def _draft(
             f"the conversation needs about {projected} tokens and the window of {model} is {known.window}: "
             f"go on in a new session, or with a model that has a larger window",
         )
-    max_tokens = max(1, min(ports.settings.max_output_tokens, known.max_output, room))
+    most = 1 if purpose is Purpose.PING else ports.settings.max_output_tokens
+    max_tokens = max(1, min(most, known.max_output, room))
     worst = prices.worst(model, projected, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl)
     decided = budget.reserve(worst, model, caps.caps(ports, held))
     match decided:

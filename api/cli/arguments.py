@@ -46,6 +46,9 @@ def _turns(commands: _Group) -> None:
     )
     chat.add_argument("--session", metavar="S", help="go on in this session")
     chat.add_argument("--cap-usd", metavar="USD", type=dollars, help="most that the new session may cost")
+    chat.add_argument(
+        "--keep-warm", action="store_true", help="read it before the provider forgets it; costs, unattended"
+    )
     _for_new_session(chat)
 
     send = _add(commands, "send", "send one message")

@@ -57,5 +57,4 @@ def _lines(hit: Mapping[str, Any]) -> Iterator[str]:
 
 def _beside(said: Mapping[str, Any] | None) -> Iterator[str]:
     if said is not None:
-        text = said.get("text")
-        yield f"    {safe.line(said['author'], 30)}: {safe.line('(not indexed yet)' if text is None else text, _WIDTH)}"
+        yield f"    {safe.line(said['author'], 30)}: {safe.line(said['text'], _WIDTH)}"

@@ -40,7 +40,7 @@ def open_session(client: Client, asked: argparse.Namespace, text: str, *, key: s
     folder = str(Path(asked.folder).expanduser().absolute()) if asked.folder else None
     body = {"title": asked.title or first or None, "model": asked.model, "audience": asked.audience, "folder": folder}
     if asked.command == "chat":
-        body["cap_usd"] = asked.cap_usd
+        body |= {"cap_usd": asked.cap_usd, "keep_warm": asked.keep_warm}
     return str(client.post("/v1/sessions", body, key=key)["id"])
 
 

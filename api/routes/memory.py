@@ -100,9 +100,9 @@ def include(serving: Serving, written: Writing, session: str) -> Response:
     def effect(connection: Connection) -> Answer:
         sessions.must_see(connection, id_, caller.id)
         entries = memories.picked(memories.read(connection, whose).head, asked.entries, asked.revision)
-        turn = intake.deliver(connection, id_, caller.id, message(caller.name, entries), f"include:{uuid4()}")
         numbers = ",".join(map(str, asked.entries))
         memories.included(connection, caller.id, id_, f"{asked.scope} revision {asked.revision} entries {numbers}")
+        turn = intake.deliver(connection, id_, caller.id, message(caller.name, entries), f"include:{uuid4()}")
         shown = Included(
             session_id=id_, scope=asked.scope, revision=asked.revision, entries=list(entries), turn_id=turn
         )

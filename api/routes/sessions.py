@@ -96,4 +96,5 @@ def _new(serving: Services, caller: Caller, asked: SessionAsked) -> intake.NewSe
         folder=asked.folder,
         cap_usd=asked.cap_usd,
         people=people,
+        keep_warm=asked.keep_warm,
     )

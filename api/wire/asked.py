@@ -26,6 +26,9 @@ class SessionAsked(Asked):
     audience: Audience = Audience.PRIVATE
     people: list[UUID] = Field(default=[], max_length=200, description="With audience 'people': who else may see it")
     folder: Path | None = Field(default=None, description="Attached read-only to the workspace; an admin's to give")
+    keep_warm: bool = Field(
+        default=False, description="Read it before the provider forgets it, while that is cheaper: costs, unattended"
+    )
 
 
 class TurnAsked(Asked):

@@ -9,12 +9,12 @@ from api.wire.shown import Shown
 
 
 class Beside(Shown):
-    """The message before or behind a hit: its beginning. `text` is null where it is not indexed yet."""
+    """The message before or behind a hit: its beginning."""
 
     message_id: str
     author: str
     role: str
-    text: str | None
+    text: str
 
 
 class Hit(Shown):

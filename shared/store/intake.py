@@ -49,6 +49,7 @@ class NewSession:
     folder: str | None = None
     cap_usd: Decimal | None = None
     people: Sequence[UUID] = ()
+    keep_warm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +96,11 @@ def create_session(connection: Connection, new: NewSession) -> UUID:
     session = uuid7()
     connection.execute(
         "insert into sessions (id, owner, audience, kind, root, title, profile, provider, model, workspace, folder, "
-        "cap_usd) values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        "cap_usd, keep_warm) values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             session, new.owner, new.audience, new.kind, session, new.title, new.profile, new.provider, new.model,
             new.workspace.replace("{session}", str(session)), new.folder, new.cap_usd,
+            new.keep_warm,
         ),
     )  # fmt: skip
     for person in new.people:

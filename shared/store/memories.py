@@ -51,6 +51,8 @@ class Written:
     changed: bool
 
 
+MOST_UNREAD = 50
+"""How much may be put before a conversation that has read none of it."""
 NOWHERE = {"session": None, "turn": None, "step": None, "ordinal": None, "fence": None}
 
 
@@ -137,7 +139,13 @@ def history(connection: Connection, scope: Scope, who: UUID, before: int, limit:
 
 
 def included(connection: Connection, principal: UUID, session: UUID, detail: str) -> None:
-    """The line of the audit for what a person put before others."""
+    """The line of the audit for what a person puts before others. Raises Refused `includes_unread` (429)."""
+    unread = one(connection, statements.MEMORY_UNREAD, {"session": session}) or {"n": 0}
+    if unread["n"] >= MOST_UNREAD:
+        raise Refused(
+            f"the conversation has {unread['n']} such messages to read already: wait until it has read them",
+            code="includes_unread", status=429,
+        )  # fmt: skip
     one(connection, statements.MEMORY_INCLUDED, {"principal": principal, "session": session, "detail": detail})
 
 

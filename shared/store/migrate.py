@@ -18,6 +18,7 @@ from sqlalchemy.pool import NullPool
 
 from shared import settings as settings_module
 from shared.errors import FAILED, NightshiftError, SchemaMismatch, StoreUnavailable, exit_code
+from shared.store import extensions
 from shared.store.revision import current_revision, newer_text, unreachable_text
 
 MINIMUM_SERVER = 150_000
@@ -64,7 +65,7 @@ def downgrade(url: str, revision: str) -> str:
 def _run(url: str, revision: str, *, up: bool) -> str:
     try:
         with psycopg.connect(url, autocommit=True, connect_timeout=5) as guard:
-            _check_server(guard)
+            _check_server(guard, installs=up)
             guard.execute("set statement_timeout = 0")
             guard.execute("set lock_timeout = 0")
             guard.execute("select pg_advisory_lock(%s)", (_LOCK,))
@@ -83,10 +84,13 @@ def _run(url: str, revision: str, *, up: bool) -> str:
         raise StoreUnavailable(unreachable_text(error)) from error
 
 
-def _check_server(connection: psycopg.Connection) -> None:
+def _check_server(connection: psycopg.Connection, *, installs: bool) -> None:
     version = connection.info.server_version
     if version < MINIMUM_SERVER:
         raise SchemaMismatch(f"Postgres {version // 10_000} is too old: Nightshift needs 15 or later")
+    hindrance = extensions.hindrance(connection) if installs else None
+    if hindrance is not None:
+        raise SchemaMismatch(hindrance)
 
 
 def set_role(connection: psycopg.Connection) -> None:

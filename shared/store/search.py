@@ -7,7 +7,7 @@ the budget cut is said, and never taken for "there is nothing".
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,7 @@ import psycopg
 from psycopg.rows import DictRow
 
 from shared import words
+from shared.readable import TEXT_BYTES, text_of
 from shared.request import handles
 from shared.store.pool import Connection
 from shared.store.statements import Statement, every, one, recall
@@ -25,10 +26,15 @@ from shared.words import Asked
 
 BUDGET_S = 3.0
 MOST_HITS = 100
+FEW = 500
+"""Sessions: who may see no more is searched through them alone."""
+MANY_WORDS, MANY_PARTS = 800_000, 20_000
+"""Ids that are looked through at first (a message takes three or four). For a part of a word the texts themselves are
+read, which is much dearer."""
 SNIPPET = 400
 AROUND = 240
 _LOOKED_AT = 20  # occurrences of one mark that are considered for the snippet
-_SETTINGS = """
+SETTINGS = """
 select set_config('transaction_read_only', 'on', true), set_config('statement_timeout', %(ms)s, true),
   set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
   set_config('plan_cache_mode', 'force_custom_plan', true)
@@ -49,12 +55,12 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message beside a hit: its beginning. `text` is None where it is not indexed yet."""
+    """A message beside a hit: its beginning."""
 
     message: int
     author: str
     role: str
-    text: str | None
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +113,24 @@ def search(
     within: UUID | None = None,
     budget_s: float = BUDGET_S,
 ) -> Found:
-    """The best hit of each session, best first: those that hold all words, then those that hold them inside longer
-    words, then those that hold any. `within` one session: its messages, each a hit."""
+    """The best hit of each session, best first: those that hold all words, then all of them with endings, then any,
+    then all of them inside longer words. `within` one session: its messages, each a hit."""
     until = time.monotonic() + budget_s
     wanted = min(offset + limit + 1, MOST_HITS)
-    values: dict[str, Any] = {
-        "readers": list(scope.readers), "own": scope.own, "since": scope.since, "within": within, "rank": asked.some,
-    }  # fmt: skip
+    readers: dict[str, Any] = {"readers": list(scope.readers)}
+    places = _in_time(connection, recall.WHERE_TO_LOOK, readers | {"few": FEW}, until)
+    if not places:
+        return Found((), following=False, cut=True)
+    only = [within] if within else places[0]["sessions"] if places[0]["few"] else None
+    values = readers | {"own": scope.own, "since": scope.since, "only": only, "single": within is not None}
     ranked: dict[object, DictRow] = {}
     cut = False
-    for statement, more in _stages(asked):
+    for statement, more in passes(asked, places[0]["newest"] or 0, few=only is not None):
         rows = _in_time(connection, statement, values | more, until)
-        cut = cut or rows is None
+        cut = rows is None
         for row in rows or ():
             ranked.setdefault(row["message"] if within else row["session"], row)
-        if len(ranked) >= wanted:
+        if cut or len(ranked) >= wanted:
             break
     chosen = list(ranked.values())[offset : offset + limit]
     shown = _shown(connection, asked, scope, chosen, until)
@@ -129,16 +138,27 @@ def search(
     return Found(shown or (), following, cut or shown is None)
 
 
-def _stages(asked: Asked) -> list[tuple[Statement, dict[str, Any]]]:
-    stages: list[tuple[Statement, dict[str, Any]]] = [(recall.FIND_WORDS, {"query": asked.whole, "rank": asked.whole})]
+def passes(asked: Asked, newest: int, *, few: bool) -> Iterator[tuple[Statement, dict[str, Any]]]:
+    """What is asked one after the other, each in stretches of ids: the newest first, each eight times as long as the
+    one before."""
+    for statement, question, width in _stages(asked, few=few):
+        upto, reach = newest, width
+        while upto > 0:
+            after = max(0, upto - reach)
+            yield statement, {**question, "after": after, "upto": upto}
+            upto, reach = after, 8 * reach
+
+
+def _stages(asked: Asked, *, few: bool) -> Iterator[tuple[Statement, dict[str, Any], int]]:
+    yield recall.FIND_WORDS, {"query": asked.whole, "rank": asked.whole}, MANY_WORDS
+    if asked.opened != asked.whole:
+        yield recall.FIND_WORDS, {"query": asked.opened, "rank": asked.opened}, MANY_WORDS
+    if asked.some != asked.whole:
+        yield recall.FIND_WORDS, {"query": asked.some, "rank": asked.some}, MANY_WORDS
     if asked.parts:
         first, *others = asked.parts
-        stages.append((recall.FIND_PARTS, {"part": first, "parts": others, "beside": asked.beside}))
-    elif asked.beside != asked.whole:
-        stages.append((recall.FIND_WORDS, {"query": asked.beside}))
-    if asked.some != asked.whole:
-        stages.append((recall.FIND_WORDS, {"query": asked.some}))
-    return stages
+        question = {"part": first, "parts": others, "beside": asked.beside, "rank": asked.some}
+        yield recall.FIND_PARTS_OF_FEW if few else recall.FIND_PARTS, question, MANY_PARTS
 
 
 def _shown(
@@ -147,7 +167,7 @@ def _shown(
     if not chosen:
         return ()
     more = {row["message"]: row["hits"] - 1 for row in chosen}
-    values = {"messages": list(more), "around": AROUND, "readers": list(scope.readers)}
+    values = {"messages": list(more), "chars": TEXT_BYTES * 4, "around": AROUND * 10, "readers": list(scope.readers)}
     rows = _in_time(connection, recall.SHOW_HITS, values, max(until, time.monotonic() + 1.0))
     return None if rows is None else tuple(_hit(row, asked, more[row["id"]]) for row in rows)
 
@@ -161,19 +181,20 @@ def _in_time(
         return None
     try:
         with connection.transaction():
-            connection.execute(_SETTINGS, {"ms": str(max(1, int(left * 1000)))})
+            connection.execute(SETTINGS, {"ms": str(max(1, int(left * 1000)))})
             return every(connection, statement, values)
     except psycopg.errors.QueryCanceled:
         return None
 
 
 def _hit(row: DictRow, asked: Asked, more: int) -> Hit:
-    start, end = place(row["body"], asked.marks)
-    block = row["body"].count(words.RECORD, 0, start)
+    text = text_of(row["content"])
+    start, end = place(text, asked.marks)
+    block = text.count(words.RECORD, 0, start)
     return Hit(
         session=row["session"], title=row["title"], kind=row["kind"], message=row["id"], turn=row["turn"],
         author=row["name"] or row["author"], role=row["role"], covered=row["covered"], created_at=row["created_at"],
-        snippet=_flat(row["body"][start:end]), handle=handles.result(row["id"], block), more=more,
+        snippet=_flat(text[start:end]), handle=handles.result(row["id"], block), more=more,
         before=_said(row, "before"), after=_said(row, "after"),
     )  # fmt: skip
 
@@ -181,9 +202,8 @@ def _hit(row: DictRow, asked: Asked, more: int) -> Hit:
 def _said(row: DictRow, side: str) -> Said | None:
     if row[f"{side}_id"] is None:
         return None
-    body = row[f"{side}_body"]
     author = row[f"{side}_name"] or row[f"{side}_author"]
-    return Said(row[f"{side}_id"], author, row[f"{side}_role"], None if body is None else _flat(body))
+    return Said(row[f"{side}_id"], author, row[f"{side}_role"], _flat(text_of(row[f"{side}_content"]))[:AROUND])
 
 
 def place(body: str, marks: Sequence[str]) -> tuple[int, int]:

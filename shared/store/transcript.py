@@ -29,11 +29,14 @@ select id, turn::text as turn, step, ordinal, author, role, content, sent, block
 where session = %s and id > %s and id <= %s order by id
 """
 STANDING = """
-select m.* from unnest(%s::bigint[], %s::bigint[]) as live(first, last) cross join lateral (
+select m.* from unnest(%(first)s::bigint[], %(last)s::bigint[]) as live(first, last) cross join lateral (
   select id, turn::text as turn, step, ordinal, author, role, content, sent, blocks, stable_prefix_len from messages
-  where session = %s and id between live.first and live.last
+  where (session, id) >= (%(session)s, live.first) and (session, id) <= (%(session)s, live.last)
+  order by session, id offset 0
 ) m order by m.id
 """
+"""Pairs are compared, range by range, so that the index of pairs is walked: for ids alone the planner takes the key,
+and reads what all other sessions wrote meanwhile."""
 EDITS = """
 select id, kind, first, last, block, text, prefix, kept from edits where session = %s and id <= %s order by id
 """
@@ -75,7 +78,8 @@ def load_standing(
     stands for, or a rewind took back, is never read, so an old session costs what is left of it."""
     ranges = edit_rules.apply(edits).live(upto)
     rows = connection.cursor(row_factory=class_row(MessageRow))
-    return rows.execute(STANDING, ([first for first, _ in ranges], [last for _, last in ranges], session)).fetchall()
+    bounds = {"first": [first for first, _ in ranges], "last": [last for _, last in ranges], "session": session}
+    return rows.execute(STANDING, bounds).fetchall()
 
 
 def load_edits(connection: Connection, session: UUID, *, upto: int = NEWEST) -> list[EditRow]:

@@ -184,6 +184,22 @@ def test_a_person_puts_something_of_theirs_before_a_team_and_it_is_on_record(
     assert anna.post(f"/v1/sessions/{session}/include", {**body, "scope": "team"}).json()["code"] == "input_invalid"
 
 
+def test_a_conversation_is_not_flooded_with_what_somebody_includes(api: Api, anna: Person) -> None:
+    put(anna, "me", ["Tea."], 0)
+    session = anna.session(audience="team")
+    api.execute(
+        "insert into inbox (session, dedupe_key, kind, author, payload)"
+        " select %s, 'flood:' || n, 'delivery', %s, '[]' from generate_series(1, 49) n",
+        uuid.UUID(session), anna.id,
+    )  # fmt: skip
+    body = {"scope": "me", "entries": [1], "revision": 1}
+    answers = [anna.post(f"/v1/sessions/{session}/include", body) for _ in range(2)]
+    assert [(answer.status_code, answer.json().get("code")) for answer in answers] == [
+        (202, None), (429, "includes_unread"),
+    ]  # fmt: skip
+    assert len(api.rows("select 1 as x from audit where subject = %s", session)) == 1
+
+
 def test_a_turn_is_named_in_the_history_to_those_who_may_see_it(api: Api, anna: Person, ben: Person) -> None:
     session, other = anna.session(), anna.session(audience="team")
     turns = [anna.turn(session), anna.turn(other)]

@@ -102,7 +102,7 @@ def test_the_command_line_prints_hits_and_gives_json(
     api: Api, anna: Person, hand: Hand, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = anna.session(title="marsh")
-    spoken(anna, hand, session, "a \x1b[31mgarganey\nhere")
+    spoken(anna, hand, session, "a \x1b[31m garganey\nhere")
     for _ in range(2):
         spoken(anna, hand, anna.session(), "garganey")
     indexed(api)
@@ -114,7 +114,7 @@ def test_the_command_line_prints_hits_and_gives_json(
     lines = said.splitlines()
     assert lines[0].startswith(f"{session}  ")
     assert lines[0].endswith("  marsh")
-    assert lines[1:4] == ["    model: before it", "  > model: a ␛[31mgarganey here", "    model: after it"]
+    assert lines[1:4] == ["    model: before it", "  > model: a ␛[31m garganey here", "    model: after it"]
     assert main(["search", "garganey", "--limit", "2", "--json"]) == 0
     page = json.loads(capsys.readouterr().out)
     assert (len(page["items"]), page["complete"]) == (2, True)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 import time
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import psycopg
-from psycopg.conninfo import make_conninfo
 
-from shared.store import migrate
 from shared.store.statements import admission
+from tests.bench.aside import database
 from tests.bench.figures import Figure, middle, quantile
 from tests.bench.house import LIMIT, House
-from tests.ground import CLASSES, Ground, drop_database, ground
+from tests.ground import CLASSES, Ground, ground
 from workers import claiming
 
 DATABASE = "bench_claims"
@@ -39,7 +36,7 @@ from (select id, owner, row_number() over () as place from made) m, generate_ser
 
 
 def measure(house: House) -> list[Figure]:
-    with _database(house) as url, tempfile.TemporaryDirectory(prefix="ns-claims-") as folder:
+    with database(house, DATABASE) as url, tempfile.TemporaryDirectory(prefix="ns-claims-") as folder:
         more: dict[str, Any] = {"principal_limit": LIMIT, "job_limit": LIMIT, "parent_limit": LIMIT}
         with ground(url, house.rig.facts["redis_url"], house.rig.provider.url, Path(folder), **more) as standing:
             _fill(standing, "few-", people=10, sessions=10, turns=1)
@@ -82,20 +79,3 @@ def _plan(url: str) -> list[str]:
     with psycopg.connect(url, autocommit=True) as connection:
         rows = connection.execute(f"explain (analyze, buffers) {admission.CLAIM_PICK.text}".encode(), limits).fetchall()
     return [row[0] for row in rows]
-
-
-@contextlib.contextmanager
-def _database(house: House) -> Generator[str]:
-    """Beside the stack's own, on the same server, so that nobody else claims or sweeps in it."""
-    own = house.rig.facts["database_direct_url"]
-    url = make_conninfo(own, dbname=DATABASE)
-    with psycopg.connect(own, autocommit=True) as connection:
-        connection.execute(f"create database {DATABASE}".encode())
-    try:
-        address = own.replace("/nightshift?", f"/{DATABASE}?")
-        migrate.upgrade(address)
-        with psycopg.connect(url, autocommit=True) as connection:
-            migrate.set_role(connection)
-        yield address
-    finally:
-        drop_database(own, DATABASE)

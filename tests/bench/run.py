@@ -18,7 +18,22 @@ ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":  # a script's own folder stands first on the path: its names are not top-level ones
     sys.path[0] = str(ROOT)
 
-from tests.bench import claims, first_byte, flood, floor, leader, noop, parked, steps, tree, turns, viewers, waiting  # noqa: E402 - the path comes first
+from tests.bench import (  # noqa: E402 - the path comes first
+    claims,
+    compaction,
+    first_byte,
+    flood,
+    floor,
+    leader,
+    noop,
+    parked,
+    search,
+    steps,
+    tree,
+    turns,
+    viewers,
+    waiting,
+)
 from tests.bench.figures import Figure, keep, show  # noqa: E402
 from tests.bench.house import House, house  # noqa: E402
 
@@ -35,6 +50,8 @@ BENCHES: Mapping[str, Callable[[House], list[Figure]]] = {
     "flood": flood.measure,
     "leader": leader.measure,
     "floor": floor.measure,
+    "compaction": compaction.measure,
+    "search": search.measure,
 }
 
 

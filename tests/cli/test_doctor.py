@@ -17,6 +17,7 @@ from api.cli.doctor.finding import Facts, Finding, State
 from api.cli.doctor.run import examine, facts
 from api.cli.main import main
 from shared.settings import Settings
+from shared.store import extensions
 from tests.cli.pooler import pooling
 from tests.cli.surface import Surface
 
@@ -47,7 +48,8 @@ def _failures(findings: list[Finding]) -> dict[str, Finding]:
 def test_a_whole_database_is_in_order(known: Facts) -> None:
     found = database.database(known) + pooled.direct(known)
     assert {finding.part: finding.state for finding in found} == dict.fromkeys(
-        ("database", "database revision", "database role", "database clock", "direct connection"), State.OK
+        ("database", "database revision", "database extension", "database role", "database clock", "direct connection"),
+        State.OK,
     )
 
 
@@ -61,6 +63,18 @@ def test_role_settings_that_are_not_in_force_are_named(known: Facts) -> None:
     assert list(failures) == ["database role"]
     assert "statement_timeout is 0 instead of 10s" in failures["database role"].seen
     assert "nightshift migrate" in failures["database role"].mend
+
+
+def test_an_extension_that_is_missing_is_named_with_its_mend(known: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
+    with psycopg.connect(known.database_url, autocommit=True) as connection:
+        connection.execute("drop extension pg_trgm cascade")
+    failures = _failures(database.database(known))
+    assert list(failures) == ["database extension"]
+    assert failures["database extension"].mend == "run `nightshift migrate`"
+    monkeypatch.setattr(extensions, "NAME", "pg_nothing")
+    missing = _failures(database.database(known))["database extension"]
+    assert missing.seen == "the server does not have the extension pg_nothing"
+    assert missing.mend.startswith("install the contrib modules")
 
 
 def test_a_pooler_in_transaction_mode_is_seen_behind_the_direct_url(known: Facts) -> None:

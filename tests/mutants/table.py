@@ -27,6 +27,11 @@ MEET_TEST = "tests/waiting/test_meetings.py"
 CUT_TEST = "tests/steering/test_cut.py"
 REPEAT_TEST = "tests/loop/test_repeats.py"
 LOST_TEST = "tests/loop/test_lost_commit.py"
+MEMORY = "shared/store/statements/memory.py"
+MEMORIES = "shared/store/memories.py"
+WALLS_TEST = "tests/shrink/test_memory_walls.py"
+MEMORY_TEST = "tests/shrink/test_memory_tool.py"
+REWIND_TEST = "tests/shrink/test_time_rewind.py"
 LOCK = "where id = new.session for no key update;\n  if held is distinct from new.fence then\n    raise"
 
 MUTANTS = (
@@ -112,9 +117,8 @@ MUTANTS = (
         "finishing does not look into the inbox", END,
         "\n    and not exists (\n      select 1 from inbox i where i.session = %(session)s and i.folded_into is null\n"
         "        and (i.kind <> 'input' or i.turn = %(turn)s) and i.kind not in ('rewind', 'restore', 'compact')\n"
-        "        and (i.kind <> 'child'"
-        " or not exists (select 1 from turns h where h.id = %(turn)s and h.class = 'chore'))\n"
-        "    )", "",
+        "        and (i.kind <> 'child' or not exists "
+        "(select 1 from turns h where h.id = %(turn)s and h.class = 'chore'))\n    )", "",
         "tests/loop/test_turns.py::test_a_steer_that_arrives_while_the_last_answer_is_written_is_not_lost",
     ),
     Mutant(
@@ -204,5 +208,48 @@ MUTANTS = (
         "right to act: it comes back with the lease", "workers/grants.py",
         " if life.lapses == grant.lapses else 0.0", "",
         "tests/loop/test_late_worker.py::test_what_was_told_to_be_unknown_does_not_happen_when_its_worker_goes_on",
+    ),
+    Mutant(
+        "memory walls: a person's own in every prompt", MEMORY, "s.audience = 'private' and m.scope in", "m.scope in",
+        f"{WALLS_TEST}::test_two_people_and_every_tool_that_reads_let_no_canary_across",
+    ),
+    Mutant(
+        "memory walls: the tool reads a person's own anywhere", MEMORIES,
+        'if row["audience"] != Audience.PRIVATE:', 'if row["audience"] == "nobody":',
+        f"{WALLS_TEST}::test_two_people_and_every_tool_that_reads_let_no_canary_across",
+    ),
+    Mutant(
+        "memory walls: a private conversation writes the team's", MEMORIES,
+        'if row["audience"] != Audience.TEAM:', 'if row["audience"] == "nobody":',
+        f"{MEMORY_TEST}::test_what_is_said_somewhere_goes_no_further_than_its_readers",
+    ),
+    Mutant(
+        "memory once: a repeated run writes again", MEMORIES, "        if done is not None:\n            return done\n",
+        "",
+        f"{MEMORY_TEST}::test_a_worker_that_dies_at_a_write_leaves_it_written_once",
+    ),
+    Mutant(
+        "memory lock: two rewrites at once are not told apart", MEMORY, "where scope = %(scope)s for no key update",
+        "where scope = %(scope)s", f"{MEMORY_TEST}::test_two_sessions_that_write_at_once_both_survive_or_one_is_told",
+    ),
+    Mutant(
+        "time travel: a breakpoint where nothing like it was sent", "workers/anchoring.py",
+        "if digests.get(call.block_count) == call.digest]", "if call.block_count in digests]",
+        f"{REWIND_TEST}::test_where_the_past_before_the_cut_was_edited_since_nothing_is_pinned_that_was_never_sent",
+    ),
+    Mutant(
+        "time travel: a rewind that was cancelled is done by the next turn", "shared/store/statements/inbox.py",
+        "i.kind = 'compact' and exists (select 1 from turns o where o.id = i.turn and o.status = 'queued')", "true",
+        f"{REWIND_TEST}::test_a_rewind_whose_turn_was_cancelled_is_not_done_by_anybody",
+    ),
+    Mutant(
+        "time travel: a rewind while a turn lives", "shared/store/asked.py",
+        "    if busy is not None:", "    if False:",
+        "tests/api/test_asked.py::test_while_a_turn_lives_nothing_is_taken_back_or_brought_back",
+    ),
+    Mutant(
+        "time travel: a summary speaks for what came back after it", "shared/request/edits.py",
+        "    return rewind.restored is not None and rewind.restored > summary.id", "    return False",
+        "tests/store/test_message_state.py::test_the_view_and_the_projection_agree_on_what_stands_after_any_edits",
     ),
 )  # fmt: skip

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from scheduler.index import Indexer
-from scheduler.readable import TEXT_BYTES, readable
 from shared import words
+from shared.readable import TEXT_BYTES, indexed, text_of
 from tests.scheduler.world import World
 
 INSERT: LiteralString = (
@@ -131,8 +131,8 @@ def test_what_a_scheduler_of_the_release_before_indexed_is_made_again(world: Wor
         assert Indexer(room).run() == 2
         assert Indexer(room).run() == 0
     assert found(world, "pool") == set(ids)
-    rows = world.rows("select body, made_by from message_search")
-    assert rows == [{"body": "shared/store/pool.py", "made_by": words.VERSION}] * 3
+    rows = world.rows("select folded, made_by from message_search")
+    assert rows == [{"folded": "shared/store/pool.py", "made_by": words.VERSION}] * 3
 
 
 def test_a_text_with_what_its_syntax_is_made_of_is_indexed_as_it_stands(world: World) -> None:
@@ -164,7 +164,7 @@ BODIES = [
 
 @pytest.mark.parametrize(("content", "records"), BODIES, ids=range(len(BODIES)))
 def test_what_people_read_of_each_block_is_a_record_of_its_own(content: str, records: list[str]) -> None:
-    assert readable(content, "model", "assistant").body.split(words.RECORD) == records
+    assert text_of(content).split(words.RECORD) == records
 
 
 def test_a_persons_words_count_more_than_a_models_and_those_more_than_what_tools_said() -> None:
@@ -172,15 +172,15 @@ def test_a_persons_words_count_more_than_a_models_and_those_more_than_what_tools
     result = '[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"word"}]}]'
     call = '[{"type":"tool_use","id":"t1","name":"word","input":{}}]'
     person = "019af000-0000-7000-8000-000000000001"
-    assert readable(said, person, "user").words == "'word':1A"
-    assert readable(said, "model", "assistant").words == "'word':1B"
-    assert readable(call, "model", "assistant").words == "'word':1C"
-    assert readable(result, "tool", "user").words == "'word':1D"
-    assert readable(said, "child", "user").words == "'word':1D"
+    assert indexed(said, person, "user").words == "'word':1A"
+    assert indexed(said, "model", "assistant").words == "'word':1B"
+    assert indexed(call, "model", "assistant").words == "'word':1C"
+    assert indexed(result, "tool", "user").words == "'word':1D"
+    assert indexed(said, "child", "user").words == "'word':1D"
 
 
 def test_a_text_is_bounded_in_bytes_and_stays_whole_characters() -> None:
     block = {"type": "text", "text": "\u20ac" * TEXT_BYTES}
-    text = readable(json.dumps([block, block], ensure_ascii=False), "model", "assistant").body
+    text = text_of(json.dumps([block, block], ensure_ascii=False))
     assert TEXT_BYTES - 3 <= len(text.encode()) <= TEXT_BYTES + 1
     assert set(text) == {"\u20ac", words.RECORD}

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from tests.bench.day import plan
 
 
-@pytest.fixture(scope="module", params=list(plan.GENERATORS))
+@cache
+def _plan(name: str) -> plan.Plan:
+    return plan.GENERATORS[name](3)
+
+
+@pytest.fixture(params=list(plan.GENERATORS))
 def made(request: pytest.FixtureRequest) -> plan.Plan:
-    return plan.GENERATORS[request.param](3)
+    return _plan(request.param)
 
 
-def test_a_seed_makes_one_plan_and_another_seed_another() -> None:
-    one, again, other = plan.sparse(3), plan.sparse(3), plan.sparse(4)
-    assert (again.turns, again.files, again.facts) == (one.turns, one.files, one.facts)
-    assert other.turns[0].text != one.turns[0].text
+def test_a_seed_makes_one_conversation_and_another_seed_another() -> None:
+    one, again, other = (plan.Maker("any", seed) for seed in (3, 3, 4))
+    for maker in (one, again, other):
+        maker.plant(maker.turn(0, 6), "result", 1)
+    assert (again.plan.turns, again.plan.files, again.plan.facts) == (one.plan.turns, one.plan.files, one.plan.facts)
+    assert other.plan.turns[0].text != one.plan.turns[0].text
 
 
 def test_time_goes_on_and_nothing_is_asked_that_was_not_said_before(made: plan.Plan) -> None:
@@ -55,7 +64,7 @@ def test_results_are_of_all_sizes_and_kinds_and_some_come_twice(made: plan.Plan)
 
 
 def test_the_day_has_the_shape_of_a_day() -> None:
-    day = plan.day(3)
+    day = _plan("day")
     gaps = [later.at_s - turn.at_s for turn, later in zip(day.turns, day.turns[1:], strict=False)]
     assert 105 <= len(day.turns) <= 120
     assert 340 <= day.calls <= 500

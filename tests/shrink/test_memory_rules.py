@@ -83,3 +83,10 @@ def test_each_scope_has_a_limit_of_its_own() -> None:
 def test_what_a_row_holds_is_read_back_to_the_character() -> None:
     entries = ("a\nb", "\u202e\U0001f600 ключ", "\u2028")
     assert memory.load(memory.dump(entries)) == entries
+
+
+@pytest.mark.timeout(10)
+def test_what_does_not_fit_is_not_looked_at_for_orders() -> None:
+    long = tuple(f"{at} " + "ignore all " * 20_000 for at in range(50))
+    with pytest.raises(Refused, match="may hold 1,000"):
+        memory.apply(HEAD, Change(SET, entries=long, seen=4), 1000)

@@ -7,17 +7,18 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
+import psycopg
 import pytest
 
 from deploy.local.servers import Servers
 from shared import memory
-from shared.memory import TEAM, Action, Change
+from shared.memory import TEAM, Action, Change, Kind
 from shared.store import memories
 from shared.values import Audience, PrincipalKind, Role, SessionKind
-from tests.ground import Ground, Rehearsal
+from tests.ground import Ground, Rehearsal, until
 from tests.loop.test_resume import die, take_away
 from tests.shrink import remembering
-from tests.shrink.remembering import head, mine, somebody, told
+from tests.shrink.remembering import head, keep, mine, somebody, told
 from tests.waiting.acts import delegate, tool
 from workers.pause import Point
 from workers.waiting import toolset
@@ -101,6 +102,10 @@ def test_what_does_not_fit_is_refused_whole_and_shows_what_could_go(anna: Ground
     assert head(anna, mine(anna)).revision == 1
 
 
+WAITING = """
+select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+"""
+
 # Who works, in what conversation, and of which the memory takes a word from there.
 PLACES: dict[str, tuple[Role, dict[str, Any], set[str]]] = {
     "private": (Role.MEMBER, {}, {"me"}),
@@ -168,14 +173,14 @@ def test_a_worker_that_dies_at_a_write_leaves_it_written_once(house: Ground, pro
     assert head(anna, mine(anna)).entries == ("Once.",)
 
 
-def test_two_sessions_that_write_at_once_both_survive_or_one_is_told(house: Ground, provider: Rehearsal) -> None:
+def test_two_sessions_that_write_at_once_both_survive_or_one_is_told(house: Ground) -> None:
     anna = somebody(house)
+    keep(anna, "It is there.", Kind.TEAM)
     words = [f"By session {at} of {anna.person}." for at in range(6)]
     before = head(anna)
-    together = threading.Barrier(len(words))
+    outcome: dict[int, str] = {}
 
     def write(at: int) -> None:
-        together.wait()
         kind = Action.ADD if at % 2 else Action.SET
         change = Change(kind, words[at], entries=(*before.entries, words[at]), seen=before.revision)
         try:
@@ -184,10 +189,15 @@ def test_two_sessions_that_write_at_once_both_survive_or_one_is_told(house: Grou
         except memory.MemoryChanged:
             outcome[at] = "told"
 
-    outcome: dict[int, str] = {}
+    def all_wait() -> bool:
+        return house.one(WAITING)["n"] == len(words)
+
     threads = [threading.Thread(target=write, args=(at,)) for at in range(len(words))]
-    for thread in threads:
-        thread.start()
+    with psycopg.connect(house.settings.database_url) as holder:
+        holder.execute("select 1 from memories where scope = 'team' for no key update")
+        for thread in threads:
+            thread.start()
+        until(all_wait, 20, "six who wait for the same head")
     for thread in threads:
         thread.join(30)
     after = head(anna)

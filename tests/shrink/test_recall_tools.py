@@ -65,10 +65,11 @@ def read(worker: Ground, session: UUID, handle: str, **more: Any) -> ToolResult:
     return called(worker, session, "read_artifact", handle=handle, **more)
 
 
-def keep(said: Said, session: UUID, text: str) -> str:
+def keep(said: Said, session: UUID, text: str, turn: UUID | None = None) -> str:
     id_ = uuid4()
     said.connection.execute(
-        "insert into artifacts (id, session, cause, body) values (%s, %s, 'test', %s)", (id_, session, text.encode())
+        "insert into artifacts (id, session, turn, cause, body) values (%s, %s, %s, 'test', %s)",
+        (id_, session, turn, text.encode()),
     )
     return handles.artifact(id_)
 
@@ -212,6 +213,18 @@ def test_what_was_taken_back_is_not_read_and_is_again_when_that_is_undone(worker
     assert read(worker, session, handles.result(gone, 0)).text == NOTHING
     said.edit(session, "restore", rewind)
     assert read(worker, session, handles.result(gone, 0)).text == "gone"
+
+
+def test_an_artifact_goes_and_comes_with_the_turn_that_left_it(worker: Ground, said: Said) -> None:
+    session = worker.session()
+    turn = said.turn(session)
+    (message,) = said.say(session, "delegated", turn=turn)
+    handle = keep(said, session, "a report", turn)
+    assert read(worker, session, handle).text == "a report"
+    rewind = said.edit(session, "rewind", message, message)
+    assert read(worker, session, handle).text == NOTHING
+    said.edit(session, "restore", rewind)
+    assert read(worker, session, handle).text == "a report"
 
 
 def test_a_child_reads_its_own_and_what_was_given_to_it(worker: Ground, said: Said) -> None:

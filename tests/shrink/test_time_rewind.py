@@ -12,6 +12,7 @@ from deploy.local.servers import Servers
 from shared.errors import Refused
 from shared.request.edits import EditRow
 from shared.store import intake
+from shared.store.statements import every, schedule
 from shared.values import EventKind, TurnClass
 from tests.api.conftest import fresh_database
 from tests.ground import Ground, Rehearsal, ground
@@ -275,6 +276,9 @@ def test_a_rewind_whose_turn_was_cancelled_is_not_done_by_anybody(worker: Ground
     said(worker, provider, session, "second", "two")
     assert shown(worker, session) == ["first", "one", "second", "two"]
     assert travel.came_of(worker, session, made)["outcome"] is None
+    worker.execute("update inbox set created_at = created_at - interval '1 minute' where id = %s", made.request)
+    idle = worker.database.read(lambda c: every(c, schedule.IDLE_INBOX, {"limit": 100}))
+    assert session not in [row["session"] for row in idle], "the sweep admits no housekeeping for it, again and again"
     rewound(worker, session, first)
     assert shown(worker, session) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from uuid import UUID
 
 from shared.request import edits
@@ -52,3 +53,29 @@ def _edit(connection: Connection, session: UUID, messages: list[int], dice: rand
         "insert into edits (session, kind, first, last, kept, cause, fence) values (%s, %s, %s, %s, %s, 'test', 0)",
         (session, kind, *found, kept),
     )
+
+
+def test_what_was_delegated_is_taken_back_and_brought_back_with_the_call_that_delegated_it(rows: Rows) -> None:
+    """A child's transcript holds the words of its parent. What a person said to a child later is not taken back."""
+    above = [(session, rows.turn(session)) for session in (rows.session(), rows.session(), rows.session())]
+    for session, turn in above:
+        rows.message(rows.connection, session, turn, 0)
+    for parent, child in pairwise(turn for _, turn in above):
+        rows.connection.execute(
+            "update turns set parent = %s, parent_step = 1, parent_ordinal = 1, child_index = 0 where id = %s",
+            (parent, child),
+        )
+    leaf, _ = above[-1]
+    rows.message(rows.connection, leaf, rows.turn(leaf), 0)
+    insert = (
+        "insert into edits (session, kind, first, last, cause, fence)"
+        " select %s, %s, coalesce(%s, min(m.id)), max(m.id), 'test', 0 from messages m where m.session = %s"
+        " returning id"
+    )
+    top, _ = above[0]
+    (rewind,) = rows.connection.execute(insert, (top, "rewind", None, top)).fetchone() or (0,)
+    query = "select active from message_state where session = any(%s) order by id"
+    sessions = [session for session, _ in above]
+    assert rows.connection.execute(query, (sessions,)).fetchall() == [(False,), (False,), (False,), (True,)]
+    rows.connection.execute(insert, (top, "restore", rewind, top))
+    assert rows.connection.execute(query, (sessions,)).fetchall() == [(True,)] * 4

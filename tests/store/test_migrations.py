@@ -17,7 +17,7 @@ from alembic.script import ScriptDirectory
 
 from deploy.local.servers import Servers, ephemeral
 from shared.errors import SchemaMismatch, StoreUnavailable
-from shared.store import migrate, revision
+from shared.store import extensions, migrate, revision
 from shared.store.statements import REGISTRY
 from tests.ground import drop_database
 from tests.store import test_statements
@@ -110,6 +110,30 @@ def test_a_database_that_is_newer_than_the_code_is_refused_with_the_mend(databas
 def test_a_database_without_a_schema_is_refused_with_the_mend(empty_url: str) -> None:
     with psycopg.connect(empty_url) as connection, pytest.raises(SchemaMismatch, match="nightshift migrate"):
         revision.check(connection)
+
+
+def test_an_extension_that_cannot_be_had_is_named_with_the_mend_before_anything_is_done(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with psycopg.connect(empty_url, autocommit=True) as connection:
+        connection.execute("revoke create on database empty_one from current_user")
+        with pytest.raises(SchemaMismatch, match="may not install the extension pg_trgm: as the database's owner run"):
+            migrate.upgrade(empty_url)
+        monkeypatch.setattr(extensions, "NAME", "pg_nothing")
+        with pytest.raises(SchemaMismatch, match="does not have the extension pg_nothing: install the contrib modules"):
+            migrate.upgrade(empty_url)
+    assert _catalogue(empty_url) == []
+
+
+def test_an_extension_of_somebody_elses_schema_is_used_and_left_there(empty_url: str) -> None:
+    with psycopg.connect(empty_url, autocommit=True) as connection:
+        connection.execute("create schema theirs")
+        connection.execute("create extension pg_trgm schema theirs")
+        connection.execute("create table theirs.texts (text text)")
+        connection.execute("create index texts_trigrams on theirs.texts using gin (text theirs.gin_trgm_ops)")
+        migrate.upgrade(empty_url)
+        migrate.downgrade(empty_url, "base")
+        assert extensions.version(connection) is not None
 
 
 def test_a_wrong_password_is_named_and_not_shown(database_url: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, assert_never
 
 from shared.models import limits
@@ -19,7 +19,6 @@ from workers.compaction import run as compaction
 from workers.gathering import NOTHING, Gathered
 from workers.held import Held
 from workers.ports import Ports
-from workers.providers import prices
 from workers.providers.replies import Usage
 from workers.reduction import birth, decide, full, look, meters, prune, sizes, write
 from workers.reduction.decide import COLD_LEAST, WARM_LEAST, Compact, Keep, Prune, SetTtl
@@ -89,7 +88,7 @@ def due_after(ports: Ports, held: Held, usage: Usage | None) -> Compact | None:
     prompt, room = usage.prompt + usage.output, look.threshold(ports.settings, held)
     per_weight = estimate.factor(held.claim.model) * look.scale(held)
     measured = sizes.measure(held.tally, look.tail(ports.settings), per_weight, coming=1, prompt=prompt, room=room)
-    known = prices.relative(held.claim.model, prompt, datetime.now(UTC)) or meters.ASSUMED
+    known = look.relative(held, prompt)
     found = decide.decide(held.context, known, Gap(0.0, cold=False), measured, look.rules(ports.settings))
     waits = held.no_compaction_before is not None and held.now() < held.no_compaction_before
     return found if isinstance(found, Compact) and not waits and measured.floor < room else None

@@ -40,8 +40,12 @@ def seen(settings: Settings, held: Held, request: Request, gathered: Gathered) -
     measured = sizes.measure(
         held.tally, tail(settings), per_weight, coming=len(coming), prompt=prompt, room=threshold(settings, held)
     )
-    known = prices.relative(model, prompt, datetime.now(UTC)) or meters.ASSUMED
-    return Seen(measured, known, meters.gap(held.context, held.now()), per_weight)
+    return Seen(measured, relative(held, prompt), meters.gap(held.context, held.now()), per_weight)
+
+
+def relative(held: Held, prompt: int) -> Relative:
+    """The model's prices relative to its input, for a prompt of so many tokens."""
+    return prices.relative(held.claim.model, prompt, datetime.now(UTC)) or meters.ASSUMED
 
 
 def scale(held: Held) -> float:

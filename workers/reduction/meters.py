@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from math import floor
+from math import ceil, floor
 
 from shared.request.marked import Ttl
 from workers.providers.prices import Relative
@@ -18,6 +18,7 @@ HALF_LIFE = 15
 """Calls after which a holding cost has moved half the way to what it is now."""
 SECONDS = {Ttl.MINUTES: 300.0, Ttl.HOUR: 3600.0}
 PING_EARLY_S = 10.0
+WORTH_KEEPING = 0.8
 LEAST_PROMPT = 30_000
 """A new session is about to be that large: its time to live is not chosen by its first words."""
 _STEP = 1 - 0.5 ** (1 / HALF_LIFE)
@@ -72,6 +73,11 @@ def holding(ttl: Ttl, seconds: float, prices: Relative) -> float:
         return 0.0
     pings = floor(seconds / (SECONDS[ttl] - PING_EARLY_S))
     return min(pings * prices.read, write(prices, ttl) - prices.read)
+
+
+def most_pings(prices: Relative, ttl: Ttl) -> int:
+    """How many reads just before an entry expires cost less than 0.8 of the write that they avoid."""
+    return max(0, ceil(WORTH_KEEPING * (write(prices, ttl) - prices.read) / prices.read) - 1)
 
 
 def best_ttl(context: Context, prices: Relative, prompt: int) -> Ttl:

@@ -11,12 +11,13 @@ from typing import Any, cast
 
 from shared.request import blocks, canonical, estimate, handles
 from shared.request.assembled import Piece, Request
+from workers.reduction import telling
 from workers.reduction.sizes import WORTH, content_digest
 
 RECALL = "read_artifact"
 _LONG = 400
 """Characters of an argument that are left out of a call; shorter ones stay and tell what the call was about."""
-_BEGINS = 60
+_BEGINS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +42,23 @@ class Plan:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """`page_of`: the handle that a call of read_artifact named."""
+
+    tool: str
+    page_of: str | None = None
+
+
 def plan(request: Request, start: int, per_weight: float, tools: Sequence[str]) -> Plan | None:
     """Stubs for what is worth one among the pieces before `start`, of a request that was projected from rows (a mended
     one does not say which row a block is of). None where there is nothing."""
-    names = _names(request.pieces)
+    calls = _calls(request.pieces)
     whole = _standing(request.pieces[start:])
     found: list[Stub] = []
     for at, piece in enumerate(request.pieces[:start]):
         if request.weights[at] * per_weight > WORTH:
-            found.extend(_stubs(piece, names, whole, per_weight, recall=RECALL in tools))
+            found.extend(_stubs(piece, calls, whole, per_weight, recall=RECALL in tools))
     if not found:
         return None
     first = min(stub.message for stub in found)
@@ -58,10 +67,13 @@ def plan(request: Request, start: int, per_weight: float, tools: Sequence[str]) 
     return Plan(tuple(found), drop, first, request.pieces[start - 1].id)
 
 
-def line_of(tool: str, tokens: int, handle: str, begins: str, *, recall: bool) -> str:
-    """What stands for a result: which tool, how much, how it begins, and how to read it again."""
+def line_of(tool: str, tokens: int, handle: str, text: str, *, recall: bool) -> str:
+    """What stands for a result: which tool, how much, how to read it again, how it begins and what stands out in it."""
     how = f"{RECALL} {handle} shows it again" if recall else f"kept as {handle}; run the tool again to see it"
-    return f"[{tool}: {tokens:,} tokens left out; {how}; it begins: {begins}]"
+    begins = " ".join(text[: 4 * _BEGINS].split())[:_BEGINS]
+    odd = telling.odd_line(text)
+    more = "" if odd is None or odd.startswith(begins) else f"; one line in it: {odd}"
+    return f"[{tool}: {tokens:,} tokens left out; {how}; it begins: {begins}{more}]"
 
 
 def line_of_same(tool: str, handle: str) -> str:
@@ -70,7 +82,7 @@ def line_of_same(tool: str, handle: str) -> str:
 
 
 def _stubs(
-    piece: Piece, names: Mapping[str, str], whole: Mapping[bytes, str], per_weight: float, *, recall: bool
+    piece: Piece, calls: Mapping[str, _Call], whole: Mapping[bytes, str], per_weight: float, *, recall: bool
 ) -> list[Stub]:
     found: list[Stub] = []
     index = -1
@@ -85,7 +97,7 @@ def _stubs(
         handle = handles.result(piece.id, index)
         match kind:
             case "tool_result":
-                line = _result(block, names, whole, handle, tokens, recall=recall)
+                line = _result(block, calls, whole, handle, tokens, recall=recall)
             case "tool_use":
                 line = _arguments(block, handle)
             case _:
@@ -97,14 +109,14 @@ def _stubs(
 
 
 def _result(
-    block: str, names: Mapping[str, str], whole: Mapping[bytes, str], handle: str, tokens: int, *, recall: bool
+    block: str, calls: Mapping[str, _Call], whole: Mapping[bytes, str], handle: str, tokens: int, *, recall: bool
 ) -> str:
-    tool = names.get(str(blocks.parse(block).get("tool_use_id", "")), "a tool")
+    """A page of a text that has a handle is named by that one: there is no handle of a handle."""
+    call = calls.get(str(blocks.parse(block).get("tool_use_id", "")), _Call("a tool"))
     other = whole.get(content_digest(block))
     if other is not None:
-        return line_of_same(tool, other)
-    words = " ".join(blocks.text_of(block)[: 4 * _BEGINS].split())
-    return line_of(tool, tokens, handle, words[:_BEGINS], recall=recall)
+        return line_of_same(call.tool, other)
+    return line_of(call.tool, tokens, call.page_of or handle, blocks.text_of(block), recall=recall)
 
 
 def _arguments(block: str, handle: str) -> str:
@@ -128,17 +140,20 @@ def _shortened(value: object, handle: str) -> object:
             return value
 
 
-def _names(pieces: Sequence[Piece]) -> dict[str, str]:
-    """The tool of each call."""
-    names: dict[str, str] = {}
+def _calls(pieces: Sequence[Piece]) -> dict[str, _Call]:
+    """What each call asked for, by its id."""
+    calls: dict[str, _Call] = {}
     for piece in pieces:
         if piece.role != "assistant":
             continue
         for block in piece.blocks:
             if blocks.kind(block) == "tool_use":
                 value: dict[str, Any] = blocks.parse(block)
-                names[str(value.get("id", ""))] = str(value.get("name", ""))[:64]
-    return names
+                tool, given = str(value.get("name", ""))[:64], value.get("input")
+                asked = cast("dict[str, object]", given).get("handle") if tool == RECALL and given else None
+                named = asked if isinstance(asked, str) and handles.parse(asked) is not None else None
+                calls[str(value.get("id", ""))] = _Call(tool, named)
+    return calls
 
 
 def _standing(pieces: Sequence[Piece]) -> dict[bytes, str]:

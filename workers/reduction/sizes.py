@@ -15,7 +15,7 @@ from shared.request.assembled import Piece, Request
 
 WORTH = 200
 """Tokens from which a result or a call's arguments are worth a stub (economics.md: "results over 200 tokens")."""
-STUB = 60.0
+STUB = 90.0
 """Weight of a stub in its block: the line, the ids, the wrapping."""
 SUMMARY = 3_000
 """Tokens that a summary is expected to have."""

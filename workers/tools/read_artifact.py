@@ -1,6 +1,7 @@
 """The tool `read_artifact`: a long text that the conversation holds only a line of, read by its handle, page by page.
 
-A page is itself never spilled nor stubbed: it would be a handle of a handle. So it is bounded.
+A page is itself never spilled: it would be a handle of a handle. So it is bounded. A stub of an old page names the
+handle that was read.
 """
 
 from __future__ import annotations

@@ -81,8 +81,7 @@ def _state(hit: Hit) -> str:
 
 
 def _said(said: Said) -> str:
-    body = "(not indexed yet)" if said.text is None else shown.name([said.text])
-    return f"{_who(said.author, said.role)}: {body}"
+    return f"{_who(said.author, said.role)}: {shown.name([said.text])}"
 
 
 def _who(author: str, role: str) -> str:

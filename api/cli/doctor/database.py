@@ -9,7 +9,7 @@ import psycopg
 
 from api.cli.doctor.finding import Facts, Finding, failed, noted, ok
 from shared.errors import SchemaMismatch
-from shared.store import migrate, revision
+from shared.store import extensions, migrate, revision
 
 PATIENCE_S = 5
 MOST_SKEW_S = 2.0
@@ -37,7 +37,8 @@ def _look(part: str, url: str) -> list[Finding]:
         seen = f"Postgres {version // 10_000}.{version % 10_000}, {_place(connection)}"
         if version < migrate.MINIMUM_SERVER:
             return [failed(part, seen, "Nightshift needs Postgres 15 or later: upgrade the server")]
-        return [ok(part, seen), _revision(part, connection), _role(part, connection), _clock(part, connection)]
+        found = [ok(part, seen), _revision(part, connection), _extension(part, connection)]
+        return [*found, _role(part, connection), _clock(part, connection)]
 
 
 def _place(connection: psycopg.Connection) -> str:
@@ -53,6 +54,17 @@ def _revision(part: str, connection: psycopg.Connection) -> Finding:
         seen, _, mend = error.message.rpartition(": ")
         return failed(f"{part} revision", seen, mend)
     return ok(f"{part} revision", f"at {revision.head_revision()}, as this code needs")
+
+
+def _extension(part: str, connection: psycopg.Connection) -> Finding:
+    """What search stands on. Where it is missing and could be had, migrating installs it."""
+    version = extensions.version(connection)
+    if version is not None:
+        return ok(f"{part} extension", f"{extensions.NAME} {version}")
+    seen, _, mend = (
+        extensions.hindrance(connection) or f"{extensions.NAME} is not installed: run `nightshift migrate`"
+    ).partition(": ")
+    return failed(f"{part} extension", seen, mend)
 
 
 def _role(part: str, connection: psycopg.Connection) -> Finding:

@@ -18,7 +18,7 @@ with s as (
   returning id, owner, audience, kind
 )
 select s.owner, s.audience, s.kind, t.requested_by, (
-  select count(*) filter (where p.role <> 'viewer' and p.disabled_at is null) = count(distinct v.id)
+  select bool_and(coalesce(p.role <> 'viewer' and p.disabled_at is null, false))
   from unnest(t.contributors || t.requested_by) as v(id) left join principals p on p.id = v.id
 ) as may_write
 from s join turns t on t.id = %(turn)s
@@ -101,6 +101,12 @@ from memory_revisions r join principals p on p.id = r.author left join sessions 
 where r.scope = %(scope)s and r.revision < %(before)s order by r.revision desc limit %(limit)s
 """,
     "memory_revisions_pkey",
+)
+# How much was put before a conversation that it has not read yet.
+MEMORY_UNREAD = named(
+    "memory_unread",
+    "select count(*) as n from inbox where session = %(session)s and folded_into is null and kind = 'delivery'",
+    "inbox_waiting|inbox_unread",
 )
 MEMORY_INCLUDED = named(
     "memory_included",

@@ -64,6 +64,20 @@ returning id
 """
 NOTE = named("note", _NOTED + CONTEXT_SET + _NOTE, "sessions_pkey")
 
+# What a person wants kept and the provider is about to forget: only while pings are cheaper than writing it anew, and
+# only where nobody is at it or about to be. A turn that was admitted for it and came to nothing is not admitted again.
+_DUE = """
+s.keep_warm and s.prefix_warm_until > clock_now()
+  and s.prefix_warm_until <= clock_now() + %(early_s)s * interval '1 second'
+  and s.warm_pings < s.most_pings and s.chain_blocks is not null
+  and not exists (select 1 from turns t where t.session = s.id and (t.status in ('queued', 'running', 'parked')
+    or t.class = 'chore' and t.created_at >= s.prefix_warm_until - %(early_s)s * interval '1 second'))
+"""
+_TO_WARM = "select s.id as session, s.owner from sessions s where "
+_SOONEST = "order by s.prefix_warm_until limit %(limit)s"
+TO_WARM = named("to_warm", _TO_WARM + _DUE + _SOONEST, "sessions_to_warm", "turns_of_session")
+STILL_TO_WARM = named("still_to_warm", _TO_WARM + _DUE + "and s.id = %(session)s", "sessions_pkey|sessions_to_warm")
+
 # The breakpoints of the first call of an epoch: those that stand on rows older than it are named by their ids.
 EPOCH_MARKS = named(
     "epoch_marks",

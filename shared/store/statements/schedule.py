@@ -295,9 +295,9 @@ order by x.message desc limit %(limit)s
 INDEX_MESSAGE = named(
     "index_message",
     """
-insert into message_search (message, session, words, body, made_by)
-values (%(id)s, %(session)s, %(words)s::tsvector, %(body)s, %(version)s)
-on conflict (message) do update set words = excluded.words, body = excluded.body, made_by = excluded.made_by
+insert into message_search (message, session, words, folded, made_by)
+values (%(id)s, %(session)s, %(words)s::tsvector, %(folded)s, %(version)s)
+on conflict (message) do update set words = excluded.words, folded = excluded.folded, made_by = excluded.made_by
 where message_search.made_by < excluded.made_by
 """,
 )

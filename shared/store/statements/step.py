@@ -96,8 +96,9 @@ with s as (
     chain_blocks = case when %(chain)s then k.block_count else sessions.chain_blocks end,
     chain_digest = case when %(chain)s then k.digest else sessions.chain_digest end,
     called_at = case when %(chain)s then k.created_at else sessions.called_at end,
-    prefix_warm_until = case when %(chain)s then k.created_at + %(warm_s)s * interval '1 second'
+    prefix_warm_until = case when %(chain)s or %(ping)s then k.created_at + %(warm_s)s * interval '1 second'
       else sessions.prefix_warm_until end,
+    most_pings = case when %(chain)s then %(most_pings)s else sessions.most_pings end,
     """
 _RECORD = """
   from calls k, clock_now() as clock(now)

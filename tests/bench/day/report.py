@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
@@ -49,7 +49,6 @@ class Judged:
     booked: float
     told: float
     answers: list[Answer]
-    differ: list[str] = field(default_factory=list[str])
 
     @property
     def ratio(self) -> float:
@@ -94,7 +93,7 @@ def judge(stage: Stage, run: Run, window: int) -> Judged:
     )
 
 
-def figures(judged: Sequence[Judged], differ: int) -> list[Figure]:
+def figures(judged: Sequence[Judged]) -> list[Figure]:
     """For each generator, model and window: what it cost beside its mark, what was broken, what was lost."""
     found: list[Figure] = []
     groups: dict[tuple[str, str, int], list[Judged]] = {}
@@ -102,7 +101,6 @@ def figures(judged: Sequence[Judged], differ: int) -> list[Figure]:
         groups.setdefault((one.name, one.model, one.window), []).append(one)
     for (name, model, window), ones in groups.items():
         found += _of_group(f"{name}, {model}, {window // 1000:,} k", name, window, ones)
-    found.append(Figure("calls whose bill from the body is not the ledger's", differ, "", mark=0))
     return found
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -30,7 +32,8 @@ OTHERS = ("claude-fable-5-2", "claude-opus-5")
 """The day is played for them too: a read costs 0.025 and 0.1 of the input there, 0.05 on the first."""
 WINDOWS = (1_000_000, 200_000)
 SEEDS = 5
-PARTS = (*plan.GENERATORS, "models", "replay", "lookback", "trigger")
+APART: Mapping[str, Callable[[House], list[Figure]]] = {"lookback": lookback.measure, "trigger": trigger.measure}
+PARTS = (*plan.GENERATORS, "models", "replay", *APART)
 
 
 def main(argv: list[str]) -> int:
@@ -52,30 +55,34 @@ def main(argv: list[str]) -> int:
     with stack(workers=0, settings=settings) as rig:
         until(lambda: rig.http.get("/healthz").status_code == 200, 20, "the API")
         house = House(rig)
-        differ = 0
-        for window in asked.windows:
-            wrong, more = _window(house, window, parts, seeds, judged)
-            differ += wrong
-            found += more
-        if "lookback" in parts:
-            found += lookback.measure(house)
-        if "trigger" in parts:
-            found += trigger.measure(house)
+        todo: list[tuple[str, Callable[[], list[Figure]]]] = [
+            (f"{window:,} tokens", partial(_window, house, window, parts, seeds, judged)) for window in asked.windows
+        ]
+        todo += [(name, partial(made, house)) for name, made in APART.items() if name in parts]
+        broken: list[str] = []
+        for name, work in todo:
+            try:
+                found += work()
+            except Exception:  # noqa: BLE001 - one that breaks must not cost the figures of the others; the exit code tells
+                broken.append(name)
+                traceback.print_exc()
     report.show(judged)
-    found = [*report.figures(judged, differ), *found]
+    found = [*report.figures(judged), *found]
     table.show(found)
     print(f"{sum(sum(one.calls.values()) for one in judged)} calls; {time.monotonic() - began:.0f} s in all")
     if asked.json:
         kept = [{"name": one.name, "value": one.value, "judged": one.judged, "mark": one.mark, "met": one.met,
                  "note": one.note, **one.detail} for one in found]  # fmt: skip
         asked.json.write_bytes(orjson.dumps(kept, option=orjson.OPT_INDENT_2))
-    return 0
+    if broken:
+        print(f"broken, without a figure: {', '.join(broken)}")
+    return 1 if broken else 0
 
 
 def _window(
     house: House, window: int, parts: Sequence[str], seeds: Sequence[int], judged: list[Judged]
-) -> tuple[int, list[Figure]]:
-    """Play and judge everything of one window. How many bills differ from the ledger's, and figures of its own."""
+) -> list[Figure]:
+    """Play and judge everything of one window; figures that are of the window and not of a conversation."""
     names = [name for name in plan.GENERATORS if name in parts]
     models = (MODEL, *OTHERS) if "models" in parts else (MODEL,)
     runs = [
@@ -85,21 +92,35 @@ def _window(
         for seed in seeds
     ]
     found: list[Figure] = []
-    differ = 0
     for batch in ([run for run in runs if not run.keep_warm], [run for run in runs if run.keep_warm]):
         if not batch:
             continue
         at = time.monotonic()
         with staged(house, dict.fromkeys(models, window)) as stage:
             stage.play(batch)
-            differ += len(bill.compare(stage.book, stage.book.bill_all()))
             judged += [report.judge(stage, run, window) for run in batch]
+            found.append(
+                _compared(stage, f"{window // 1000:,} k, {'and '.join(sorted({run.plan.name for run in batch}))}")
+            )
             if "replay" in parts and batch[0].plan.name == "day":
                 found.append(_replayed(stage, batch[0], window))
         calls = sum(len(run.calls) for run in batch)
         told = f"{window:,}: {len(batch)} conversations, {calls} calls, {time.monotonic() - at:.0f} s"
         print(told, file=sys.stderr, flush=True)
-    return differ, found
+    return found
+
+
+def _compared(stage: Stage, title: str) -> Figure:
+    """The script's bill beside the provider's ledger and the product's own books, over all calls of a phase."""
+    bills = stage.book.bill_all()
+    differ = bill.compare(stage.book, bills)
+    calls = [stage.book.calls[index] for index in bills]
+    ours = sum(float(call.facts["cost_usd"] or 0) for call in calls)
+    told = sum(call.facts["usd"] for call in calls)
+    return Figure(
+        f"{title}: calls whose bill from the body is not the ledger's", len(differ), f"of {len(bills)}", mark=0,
+        note="; ".join([f"ledger {told:.4f} $, our books {ours:.4f} $", *differ[:2]]),
+    )  # fmt: skip
 
 
 def _replayed(stage: Stage, run: Run, window: int) -> Figure:

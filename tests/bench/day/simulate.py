@@ -33,6 +33,8 @@ from workers.reduction.state import Context
 FLOOR = 5_500
 """Tokens of tools and system prompt."""
 MAX_OUTPUT = 8_192
+PINGS_COST = 0.8
+"""Of the rewrite that they avoid (economics.md, "The fleet")."""
 CUT = int(STUB * 1.3)
 """Tokens of what stands for a result."""
 
@@ -58,12 +60,12 @@ class Outcome:
 class Played:
     """One plan under one policy: `edit` off is the transcript that is never edited."""
 
-    def __init__(self, model: str, window: int, tail: Tail, ttl: Ttl | None) -> None:
+    def __init__(self, model: str, window: int, tail: Tail, ttl: Ttl | None, *, keep_warm: bool) -> None:
         self._book = Book()
         self._book.blocks.append(Block("text", ceil(FLOOR / MODELS[model].factor), 0))
         self._cache = Cache(self._book.tree)
         self._model, self._tail, self._fixed = model, tail, ttl
-        self._window = window
+        self._window, self._keep_warm = window, keep_warm
         self._context = Context(ttl=ttl or Ttl.MINUTES)
         self._parts: list[Part] = []
         self._ids: list[int] = []
@@ -75,12 +77,31 @@ class Played:
     def call(self, at_s: float, new: list[Part], output: int) -> None:
         """One call of the conversation, with the messages that came since the last."""
         now = self._started + timedelta(seconds=at_s)
+        if self._keep_warm:
+            self._ping(now)
         if self._fixed is None:
             new = [self._at_birth(one) for one in new]
             self._consider(now, new)
         for one in new:
             self._append(one)
         self._send(now, output)
+
+    def _ping(self, now: datetime) -> None:
+        """Reads just before the entry expires, while they have cost less than 0.8 of the write that they avoid. None
+        where another life would cost less: only what has gone cold can be given an hour."""
+        life = timedelta(seconds=meters.SECONDS[self._context.ttl] - meters.PING_EARLY_S)
+        at = self._context.called_at
+        known = prices.relative(self._model, self.outcome.peak, datetime.now(UTC)) or meters.ASSUMED
+        price = meters.write(known, self._context.ttl) - known.read
+        if meters.best_ttl(self._context, known, self.outcome.peak) is not self._context.ttl:
+            return
+        pings = 0
+        while at is not None and at + life < now and (pings + 1) * known.read < PINGS_COST * price:
+            at, pings = at + life, pings + 1
+            self._send(at, 0, new=False)
+            until = at + timedelta(seconds=meters.SECONDS[self._context.ttl])
+            self._context = replace(self._context, prefix_warm_until=until, warm_pings=pings)
+            self.outcome.decisions.append("ping")
 
     def _at_birth(self, one: Part) -> Part:
         known = one.text and any(part.text == one.text and part.saved for part in self._parts)
@@ -207,9 +228,11 @@ def _result(made: Plan, wish: plan.Wish) -> str:
     return "\n".join(line for line in text.splitlines() if pattern.search(line))
 
 
-def played(made: Plan, model: str, window: int, tail: Tail, ttl: Ttl | None = None) -> Outcome:
+def played(
+    made: Plan, model: str, window: int, tail: Tail, ttl: Ttl | None = None, *, keep_warm: bool = False
+) -> Outcome:
     """The plan under the product's decisions, or, with `ttl`, never edited and marked for that long."""
-    one = Played(model, window, tail, ttl)
+    one = Played(model, window, tail, ttl, keep_warm=keep_warm)
     for at_s, new, output in calls(made, model):
         one.call(at_s, new, output)
     return one.outcome
@@ -222,6 +245,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--window", type=int, action="append")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tail", default="20,40000", help="messages,tokens")
+    parser.add_argument("--keep-warm", action="store_true")
     asked = parser.parse_args(argv)
     tail = Tail(*map(int, asked.tail.split(",")))
     for name in asked.names:
@@ -230,7 +254,7 @@ def main(argv: list[str]) -> int:
             for seed in range(1, asked.seeds + 1):
                 made = plan.GENERATORS[name](seed)
                 never = float(total(played(made, asked.model, window, tail, Ttl.HOUR).bills, asked.model))
-                found = played(made, asked.model, window, tail)
+                found = played(made, asked.model, window, tail, keep_warm=asked.keep_warm)
                 spent = float(total(found.bills, asked.model))
                 ratios.append(spent / never)
                 told = {key: round(usd, 2) for key, usd in parts(found.bills, asked.model).items()}

@@ -1,5 +1,6 @@
-drop index edits_taken_back, message_search_body, message_search_old;
-alter table message_search drop column body, drop column made_by;
+drop index edits_taken_back, session_people_of, sessions_of_team, message_search_of_session, message_search_folded,
+  message_search_old;
+alter table message_search drop column folded, drop column made_by;
 do $$
 begin
   drop extension if exists pg_trgm;

@@ -3,7 +3,9 @@ alter table sessions
   add column called_at timestamptz,
   add column regrow_to bigint not null default 0,
   add column warm_pings integer not null default 0,
-  add column keep_warm boolean not null default false;
+  add column keep_warm boolean not null default false,
+  add column most_pings integer not null default 0;
+create index sessions_to_warm on sessions (prefix_warm_until) where keep_warm;
 
 -- What a call was expected to be billed for, beside the bare estimate: what anchoring it on bills is worth.
 alter table calls add column projected bigint;

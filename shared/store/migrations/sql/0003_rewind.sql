@@ -25,14 +25,25 @@ where e.kind = 'summary' and not exists (
       ) > e.id end
 );
 
--- live (1,0), covered by a summary (0,1), rewound (0,0). Of summaries inside one another only the outermost counts.
+-- live (1,0), covered by a summary (0,1), rewound (0,0). Of summaries inside one another only the outermost counts. What was
+-- delegated is taken back with the call that delegated it, at any depth: a child's transcript begins with words of it.
 create or replace view message_state as
 select m.id, m.session,
        not rewound.is and not covered.is as active,
        not rewound.is and covered.is as compacted
 from messages m
 cross join lateral (
-  select exists (select 1 from standing_rewinds w where w.session = m.session and m.id between w.first and w.last) as is
+  select exists (
+    select 1 from standing_rewinds w where w.session = m.session and m.id between w.first and w.last
+  ) or exists (
+    with recursive up as (
+      select t.parent, t.parent_step from turns t where t.id = m.turn and t.parent is not null
+      union all
+      select p.parent, p.parent_step from up join turns p on p.id = up.parent where p.parent is not null
+    )
+    select 1 from up join messages d on d.turn = up.parent and d.step = up.parent_step and d.ordinal = 0
+    join standing_rewinds w on w.session = d.session and d.id between w.first and w.last
+  ) as is
 ) rewound
 cross join lateral (
   select exists (

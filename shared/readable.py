@@ -1,9 +1,10 @@
-"""What is searched of a stored message: the text that a person reads, cut into words, at most 64 kB of it."""
+"""The text of a stored message as a person reads it, at most 64 kB of it: what is searched, and what a find shows."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -17,26 +18,32 @@ _HALF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
-    """`body` holds one record a block, `words` is the text of a tsvector."""
+class Indexed:
+    """`folded` is the text, one record a block, without capitals; `words` is the text of a tsvector."""
 
-    body: str
+    folded: str
     words: str
 
 
-def readable(content: str, author: str, role: str) -> Readable:
-    """Of the text of a JSON array of blocks, which may have been cut off. A person's words count most, then what the
-    model said, what it asked of tools, and last what those answered."""
+def text_of(content: str) -> str:
+    """What a person reads of the text of a JSON array of blocks, which may have been cut off: one record a block."""
+    return words.RECORD.join(text for _, text in _records(content))
+
+
+def indexed(content: str, author: str, role: str) -> Indexed:
+    """What is searched of it. A person's words count most, then what the model said, what it asked of tools, and last
+    what those answered."""
+    parts = [(_weight(block, author, role), words.fold(text)) for block, text in _records(content)]
+    return Indexed(words.RECORD.join(folded for _, folded in parts), words.vector(parts))
+
+
+def _records(content: str) -> Iterator[tuple[Any, str]]:
     left = TEXT_BYTES
-    records: list[str] = []
-    parts: list[tuple[str, str]] = []
     for block in _blocks(content):
         text = "\n".join(_texts(block)).replace(words.RECORD, " ")
         text = clean_text(text).encode()[:left].decode("utf-8", "ignore")
         left = max(0, left - len(text.encode()))
-        records.append(text)
-        parts.append((_weight(block, author, role), text))
-    return Readable(words.RECORD.join(records), words.vector(parts))
+        yield block, text
 
 
 def _blocks(content: str) -> list[Any]:
