@@ -1,4 +1,4 @@
-"""What the scheduler reads and writes beside liveness: waiting turns, parks, inboxes, ticks, deliveries, search, clock.
+"""What the scheduler reads and writes beside liveness: parks, inboxes, ticks, deliveries, search, clock.
 
 Each batch has a LIMIT, each row its own transaction, and each write compares what the batch read, so that two
 schedulers are harmless. Lock order: a tick's or a job's row first, then what `shared.store.intake` locks.
@@ -7,36 +7,6 @@ schedulers are harmless. Lock order: a tick's or a job's row first, then what `s
 from __future__ import annotations
 
 from shared.store.statements import named
-
-# --- rings -------------------------------------------------------------------------------------------------------
-
-# Claimable sessions by class, of the front of each principal's queue: the loose index scan of the claim, bounded to
-# 2,000 rows. `truncated` says that there was more; then a class may wait that this did not see.
-WAITING_CLASSES = named(
-    "waiting_classes",
-    """
-with recursive waiting(principal) as (
-  (select requested_by from turns where status = 'queued' order by requested_by limit 1)
-  union all
-  select (select t.requested_by from turns t
-          where t.status = 'queued' and t.requested_by > w.principal order by t.requested_by limit 1)
-  from waiting w where w.principal is not null
-), heads as (
-  select t.session, t.class from waiting w
-  cross join lateral (
-    select session, class from turns
-    where status = 'queued' and requested_by = w.principal order by admit_key, id limit 500
-  ) t
-  where w.principal is not null limit 2000
-)
-select h.class, count(distinct h.session)::int as sessions, (select count(*) = 2000 from heads) as truncated
-from heads h
-where not exists (select 1 from turns r where r.session = h.session and r.status in ('running', 'parked'))
-group by h.class
-""",
-    "turns_admission",
-    "turns_one_holder",
-)
 
 # --- parks and deadlines -------------------------------------------------------------------------------------------
 
