@@ -163,7 +163,8 @@ MUTANTS = (
     ),
     Mutant(
         "leader gate: nobody waits for the leader", "shared/store/statements/admission.py",
-        "\n      and (t.shared_key is null or t.step > 0 or t.shared_key <> all ((select gated from closed)::text[]))", "",
+        "\n      and (t.shared_key is null or t.step > 0 or t.shared_key <> all ((select gated from closed)::text[]))",
+        "",
         "tests/acceptance/test_leader.py::test_ten_children_cost_one_write_of_what_they_share_and_nine_reads",
     ),
     Mutant(
