@@ -316,3 +316,33 @@ select
     )) as queued
 """,
 )
+
+# --- what was counted -----------------------------------------------------------------------------------------------
+
+# Whole values, not differences: sent twice, they say the same.
+WRITE_COUNTERS = named(
+    "write_counters",
+    """
+insert into counters (boot, name, value)
+select %(boot)s, x.name, x.value from unnest(%(names)s::text[], %(values)s::bigint[]) as x(name, value)
+on conflict (boot, name) do update set value = greatest(counters.value, excluded.value),
+  written_at = clock_timestamp()
+""",
+)
+ADD_UP_COUNTERS = named(
+    "add_up_counters",
+    """
+with gone as (
+  delete from counters where (boot, name) in (
+    select c.boot, c.name from counters c
+    where c.boot <> '00000000-0000-0000-0000-000000000000' and c.written_at < clock_timestamp() - interval '1 day'
+      and not exists (select 1 from workers w where w.boot_id = c.boot)
+    limit %(limit)s for update skip locked
+  )
+  returning name, value
+)
+insert into counters (boot, name, value)
+select '00000000-0000-0000-0000-000000000000', name, sum(value) from gone group by name
+on conflict (boot, name) do update set value = counters.value + excluded.value, written_at = clock_timestamp()
+""",
+)
