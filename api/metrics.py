@@ -54,6 +54,7 @@ def _of_database(figures: Figures) -> Iterable[Metric]:
     unknown = sum(row["n"] for row in figures.unknown)
     yield _gauge("unknown_effects", "Tool runs of which nobody knows whether they happened", unknown)
     yield from _of_calls(figures)
+    yield from _of_schedulers(figures)
 
 
 def _of_waits(figures: Figures) -> Iterable[Metric]:
@@ -78,6 +79,27 @@ def _of_waits(figures: Figures) -> Iterable[Metric]:
     for scope in ("fleet", "person", "job", "profile", "tool"):
         stops.add_metric([scope], by_scope.get(scope, 0))
     yield stops
+
+
+def _of_schedulers(figures: Figures) -> Iterable[Metric]:
+    """What the schedulers have counted: the three that somebody should look at by name, and all by the log's words."""
+    found: dict[str, int] = {row["name"]: row["n"] for row in figures.counted}
+    locked = sum(n for name, n in found.items() if name.endswith(".locked"))
+    named = (
+        (
+            "wake_missed",
+            "Turns that slept for nothing until the sweep found them: must stay 0",
+            found.get("wake_missed", 0),
+        ),
+        ("takeovers", "Turns taken away from a dead holder", found.get("turn.taken_over", 0)),
+        ("locked_rows_skipped", "Rows that the sweep passed over because somebody held them", locked),
+    )
+    for name, help_, value in named:
+        yield CounterMetricFamily(f"nightshift_{name}", help_, value=value)
+    events = CounterMetricFamily("nightshift_scheduler_events", "Counted by the schedulers", labels=["event"])
+    for name, n in sorted(found.items()):
+        events.add_metric([name], n)
+    yield events
 
 
 def _of_calls(figures: Figures) -> Iterable[Metric]:

@@ -51,6 +51,7 @@ from calls cross join lateral (
   select status = 'settled' and projected is not null and input_tokens is not null as told
 ) t group by status, purpose
 """
+COUNTED = "select name, sum(value)::bigint as n from counters group by name"
 REMEMBERED_S = 2.0
 WAIT_S = 1.0
 
@@ -80,6 +81,7 @@ class Figures:
     waited: list[dict[str, Any]]
     stops: list[dict[str, Any]]
     unknown: list[dict[str, Any]]
+    counted: list[dict[str, Any]]
 
 
 class Vitals:
@@ -88,7 +90,9 @@ class Vitals:
         self._redis = aioredis.from_url(
             redis_url, max_connections=4, socket_timeout=WAIT_S, socket_connect_timeout=WAIT_S
         )
-        self._figures = Figures(up=False, queued=[], turns=[], calls=[], workers=0, waited=[], stops=[], unknown=[])
+        self._figures = Figures(
+            up=False, queued=[], turns=[], calls=[], workers=0, waited=[], stops=[], unknown=[], counted=[]
+        )
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
 
@@ -134,6 +138,7 @@ class Vitals:
                 waited=list(await ask(WAITED, wait_s=WAIT_S)),
                 stops=list(await ask(STOPS, wait_s=WAIT_S)),
                 unknown=list(await ask(UNKNOWN, wait_s=WAIT_S)),
+                counted=list(await ask(COUNTED, wait_s=WAIT_S)),
             )
         except StoreUnavailable:
             return replace(self._figures, up=False)

@@ -50,15 +50,16 @@ def main(argv: list[str]) -> int:
 def serve(settings: Settings) -> int:
     """Everything between the settings and the exit code. A database that is away is waited for, however long."""
     app = celery_app(settings.redis_url)
+    life = Life(settings, "scheduler", 0, "chore")
     room = Room(
         settings,
         Database(settings.database_url, size=8, wait_s=5.0, patience_s=5.0),
         Doorbell(app),
         stream.connect(settings.redis_url, connections=4),
+        boot=life.boot_id,
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: room.stop.set())
-    life = Life(settings, "scheduler", 0, "chore")
     threads: list[threading.Thread] = []
     loops: dict[str, Loop] = {}
     try:

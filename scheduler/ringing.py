@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.room import Room
-from shared.store.statements import every, liveness, one, schedule
+from shared.store.statements import admission, every, liveness, one
 from shared.values import TurnClass
 
 MOST = 64
@@ -27,14 +27,16 @@ def plan(waiting: dict[TurnClass, int], free: int, *, truncated: bool) -> list[T
 
 
 def ring_waiting(room: Room) -> int:
-    """Ring each class that has a claimable turn. Returns how many rings the broker took."""
-    rows = room.database.read(lambda connection: every(connection, schedule.WAITING_CLASSES, {}))
-    if not rows:
+    """Ring each class that has a turn which a claim would find. Returns how many rings the broker took."""
+    limits = admission.limits(room.settings)
+    rows = room.database.read(lambda connection: every(connection, admission.WAITING_CLASSES, limits))
+    waiting = {TurnClass(row["class"]): row["sessions"] for row in rows if row["class"] is not None}
+    truncated = any(row["truncated"] for row in rows)
+    if not waiting and not truncated:
         return 0
     free = room.database.read(lambda connection: one(connection, liveness.FREE_SLOTS, {})) or {"free": 0}
-    waiting = {TurnClass(row["class"]): row["sessions"] for row in rows}
     rung = 0
-    for turn_class in plan(waiting, free["free"], truncated=any(row["truncated"] for row in rows)):
+    for turn_class in plan(waiting, free["free"], truncated=truncated):
         if not room.doorbell.ring(turn_class):
             break
         rung += 1

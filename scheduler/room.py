@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import redis
 import structlog
@@ -23,7 +23,8 @@ log = structlog.get_logger("scheduler")
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """`counters` only rise; `failing` is how many rows of a batch failed in its last pass (see scheduler.rows)."""
+    """`counters` only rise; `failing` is how many rows of a batch failed in its last pass (see scheduler.rows);
+    `written` are counters as they stand in the database under `boot`."""
 
     settings: Settings
     database: Database
@@ -32,6 +33,8 @@ class Room:
     stop: threading.Event = field(default_factory=threading.Event)
     counters: Counter[str] = field(default_factory=Counter[str])
     failing: Counter[str] = field(default_factory=Counter[str])
+    written: dict[str, int] = field(default_factory=lambda: defaultdict[str, int](int))
+    boot: UUID = field(default_factory=uuid4)
 
     def count(self, event: str, by: int = 1, **ids: Any) -> None:
         """Count an event and log it with its ids."""

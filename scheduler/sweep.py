@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
-from scheduler import parks, stopping, takeover, upkeep, warmth
+from scheduler import counting, parks, stopping, takeover, upkeep, warmth
 from scheduler.ringing import ring_waiting
 from scheduler.room import Room
 from scheduler.wake import Waker
@@ -46,6 +46,7 @@ class Sweep:
         if boottime() >= self._slow_at:
             self._slow_at = boottime() + SLOW_S
             parts += [lambda: upkeep.forget(self._room), lambda: upkeep.report(self._room)]
+        parts.append(lambda: counting.write(self._room))
         for part in parts:
             if self._room.stop.is_set():
                 return

@@ -58,6 +58,7 @@ def forget(room: Room) -> None:
         ("idempotency.forgotten", schedule.FORGET_ANSWERS),
         ("workers.forgotten", liveness.FORGET_WORKERS),
         ("shared_prefixes.forgotten", leading.FORGET_SHARED),
+        ("counters.added_up", schedule.ADD_UP_COUNTERS),
     )
     for event, statement in batches:
         gone = room.database.read(

@@ -33,7 +33,7 @@ def claim_next(ports: Ports, classes: Sequence[TurnClass], name: UUID) -> Held |
 def _claim(connection: Connection, ports: Ports, classes: Sequence[TurnClass], name: UUID) -> DictRow | None:
     with connection.transaction():
         run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
-        picked = admission.pick(connection, classes, limits(ports.settings))
+        picked = admission.pick(connection, classes, admission.limits(ports.settings))
         if picked is None:
             return None
         ports.pauses.at(Point.CLAIMING)
@@ -50,18 +50,9 @@ def question_may_run(ports: Ports) -> bool:
     def look(connection: Connection) -> bool:
         if one(connection, admission.QUESTION_WAITS, {}) is None:
             return False
-        return admission.pick(connection, (TurnClass.INTERACTIVE,), limits(ports.settings)) is not None
+        return admission.pick(connection, (TurnClass.INTERACTIVE,), admission.limits(ports.settings)) is not None
 
     return ports.database.read(look)
-
-
-def limits(settings: Settings) -> admission.Limits:
-    """What holds among all that claim, however many do so at once."""
-    return {
-        "principal_limit": settings.principal_limit, "job_limit": settings.job_limit,
-        "profile_limit": settings.profile_limit, "provider_limit": settings.provider_limit,
-        "parent_limit": settings.parent_limit,
-    }  # fmt: skip
 
 
 def is_left(ports: Ports, held: Held) -> bool:

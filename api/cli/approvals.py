@@ -54,5 +54,6 @@ def _decided(asked: argparse.Namespace, row: dict[str, Any]) -> Exit:
         screen.as_json(row)
     else:
         screen.say(f"{row['status']}: {live.call(row, CALL_WIDTH)}")
-        screen.note(f"nightshift watch {row['turn_id']}")
+        if row.get("turn_id"):
+            screen.note(f"nightshift watch {row['turn_id']}")
     return Exit.DONE

@@ -1,5 +1,8 @@
 """Requests to allow a tool call, and what a parked turn asks of people. Arguments are the model's words: shown as they
-are, within a bound that says so."""
+are, within a bound that says so.
+
+A request is seen by whom its session is shown to, and by those who have the role to decide it: these see the call and
+who asked for it, and nothing of the session (docs/decisions/0015)."""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from uuid import UUID
 from psycopg.rows import DictRow, dict_row
 
 from api import problems
-from api.visible import only
+from api.visible import VISIBLE
 from api.wire.shown import Approval
 from shared.store.pool import Connection
 from shared.store.principals import Principal
@@ -17,21 +20,28 @@ from shared.values import ROLE_RANK, Role
 
 IN_LIST, ALONE = 4_000, 1_000_000
 """Characters of arguments: a page of requests must stay readable, one request is shown whole."""
+_OF_SESSION = ("turn_id", "session_id", "session_title")
 _SHOWN: LiteralString = """
 select a.id, a.turn as turn_id, a.session as session_id, s.title as session_title, a.step, a.ordinal, a.tool, a.digest,
   left(r.arguments, %(most)s) as arguments, length(r.arguments) > %(most)s as cut, a.role, a.four_eyes,
   a.requested_by as requester, q.name as requested_by, a.status, a.created_at, a.expires_at, a.decided_at,
-  d.name as decided_by, a.note
+  d.name as decided_by, a.note, """
+_FROM: LiteralString = """ as visible
 from approvals a join sessions s on s.id = a.session
 left join tool_runs r on r.turn = a.turn and r.step = a.step and r.ordinal = a.ordinal
 left join principals q on q.id = a.requested_by
 left join principals d on d.id = a.decided_by
 """
-ONE = only(_SHOWN + " where a.id = %(approval)s")
+_SEEN: LiteralString = " and (a.role = any(%(decides)s::text[]) or " + VISIBLE + ")"
+ONE = _SHOWN + VISIBLE + _FROM + " where a.id = %(approval)s" + _SEEN
 # The requests of one batch bear one instant: they stand together, in the order of the calls.
-LIST = only(
-    _SHOWN + " where (%(status)s::text is null or a.status = %(status)s)",
-    " order by a.created_at desc, a.turn, a.step, a.ordinal limit %(limit)s offset %(skip)s",
+LIST = (
+    _SHOWN
+    + VISIBLE
+    + _FROM
+    + " where (%(status)s::text is null or a.status = %(status)s)"
+    + _SEEN
+    + " order by a.created_at desc, a.turn, a.step, a.ordinal limit %(limit)s offset %(skip)s"
 )
 # What a sleeping turn asks of people, itself or by whatever it waits for, at any depth.
 OF_TURN: LiteralString = """
@@ -67,7 +77,7 @@ OF_TURN: LiteralString = """
 
 def find(connection: Connection, approval: UUID, who: Principal) -> Approval:
     """Raises Refused `not_found`."""
-    values = {"approval": approval, "who": who.id, "most": ALONE}
+    values = {"approval": approval, "who": who.id, "most": ALONE, "decides": _decides(who)}
     row = connection.cursor(row_factory=dict_row).execute(ONE, values).fetchone()
     if row is None:
         raise problems.not_found()
@@ -75,14 +85,24 @@ def find(connection: Connection, approval: UUID, who: Principal) -> Approval:
 
 
 def page(connection: Connection, who: Principal, status: str | None, skip: int, limit: int) -> list[Approval]:
-    """What was asked in the sessions that `who` may see, newest batch first."""
-    values = {"who": who.id, "most": IN_LIST, "status": status, "limit": limit, "skip": skip}
+    """What was asked in the sessions that `who` may see, or is theirs to decide, newest batch first."""
+    values = {
+        "who": who.id, "most": IN_LIST, "status": status, "limit": limit, "skip": skip, "decides": _decides(who),
+    }  # fmt: skip
     return [shown(row, who) for row in connection.cursor(row_factory=dict_row).execute(LIST, values)]
+
+
+def _decides(who: Principal) -> list[str]:
+    """The demanded roles whose requests this person may decide wherever they were made. A demand below an approver is
+    for those who see the session."""
+    return [r for r in Role if ROLE_RANK[Role.APPROVER] <= ROLE_RANK[r] <= ROLE_RANK[who.role]]
 
 
 def shown(row: DictRow, who: Principal) -> Approval:
     enough = ROLE_RANK[who.role] >= ROLE_RANK[Role(row["role"])]
     own = row["four_eyes"] and row["requester"] == who.id
     may = row["status"] == "pending" and enough and not own
-    kept: dict[str, Any] = {name: value for name, value in row.items() if name not in {"requester", "cut"}}
+    kept: dict[str, Any] = {name: value for name, value in row.items() if name not in {"requester", "cut", "visible"}}
+    if not row["visible"]:
+        kept |= dict.fromkeys(_OF_SESSION)
     return Approval(**kept, cut=bool(row["cut"]), may_decide=may)

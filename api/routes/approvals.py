@@ -31,7 +31,8 @@ def list_approvals(
     limit: pages.Limit = pages.DEFAULT,
     cursor: pages.Cursor = None,
 ) -> Response:
-    """What was asked of people in the sessions that the caller may see, newest first, one batch in call order."""
+    """What was asked of people in the sessions that the caller may see, and elsewhere what is the caller's to decide;
+    newest first, one batch in call order."""
     skip = pages.decode(cursor, 0)
     rows = serving.database.read(lambda c: approvals.page(c, caller.principal, status, skip, limit + 1))
     following = pages.encode(skip + limit) if len(rows) > limit else None

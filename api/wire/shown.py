@@ -230,12 +230,13 @@ class CallPage(Page):
 
 
 class Approval(Shown):
-    """`cut`: the arguments are longer than what is shown. `may_decide`: by the caller, now."""
+    """`cut`: the arguments are longer than what is shown. `may_decide`: by the caller, now. Turn and session are null
+    for who may decide and may not see them."""
 
     id: UUID
-    turn_id: UUID
-    session_id: UUID
-    session_title: str
+    turn_id: UUID | None
+    session_id: UUID | None
+    session_title: str | None
     step: int
     ordinal: int
     tool: str

@@ -18,6 +18,7 @@ from tests.ground import Ground, Rehearsal, ground
 
 WRITE: dict[str, Any] = {"name": "write_file", "input": {"path": "a.txt", "content": "alpha"}}
 LOOK: dict[str, Any] = {"name": "list_files", "input": {}}
+READ: dict[str, Any] = {"name": "read_file", "input": {"path": "a.txt"}}
 NOTE: dict[str, Any] = {"name": "todo", "input": {"items": []}}
 UNKNOWN = "01900000-0000-7000-8000-000000000000"
 
@@ -28,7 +29,7 @@ def worker(api: Api, provider: Rehearsal, tmp_path: Path) -> Generator[Ground]:
     settings = api.settings
     with ground(
         settings.database_url, settings.redis_url, provider.url, tmp_path,
-        approve_tools="write_file,list_files:admin,todo:approver:four_eyes", spawn_depth=2,
+        approve_tools="write_file,list_files:admin,todo:approver:four_eyes,read_file:member", spawn_depth=2,
     ) as made:  # fmt: skip
         yield made
 
@@ -129,16 +130,48 @@ def test_an_unknown_request_is_not_there(owen: Person, wrong: str) -> None:
     assert _code(_decide(owen, wrong)) == (404, "not_found")
 
 
-def test_anothers_private_request_does_not_exist_whatever_the_role(
-    worker: Ground, provider: Rehearsal, anna: Person, owen: Person, admin: Person
+def test_an_approver_decides_in_a_private_session_and_sees_the_call_and_nothing_else(
+    worker: Ground, provider: Rehearsal, api: Api, anna: Person, owen: Person, admin: Person
 ) -> None:
-    _, (approval,) = _parked(worker, provider, anna, WRITE, audience="private")
-    for person in (owen, admin):
-        hidden, unknown = (_decide(person, one) for one in (approval, UNKNOWN))
-        assert (hidden.status_code, hidden.content) == (404, unknown.content)
-        assert person.get(f"/v1/approvals/{approval}").status_code == 404
-        assert approval not in person.get("/v1/approvals").text
-    assert approval in anna.get("/v1/approvals").text
+    turn, (write, look) = _parked(worker, provider, anna, WRITE, LOOK, audience="private")
+    session = anna.get(f"/v1/turns/{turn}").json()["session_id"]
+    own = anna.get(f"/v1/approvals/{write}").json()
+    assert (own["turn_id"], own["session_id"]) == (turn, session)
+    shown = owen.get(f"/v1/approvals/{write}").json()
+    hidden = {"turn_id": None, "session_id": None, "session_title": None, "may_decide": True}
+    assert shown == own | hidden
+    assert (shown["tool"], shown["requested_by"], "alpha" in shown["arguments"]) == ("write_file", anna.name, True)
+    (listed,) = [one for one in owen.get("/v1/approvals").json()["items"] if one["id"] in (write, look)]
+    assert listed == shown
+    for text in (owen.get("/v1/approvals").text, owen.get(f"/v1/approvals/{write}").text):
+        assert turn not in text
+        assert session not in text
+    for path in (f"turns/{turn}", f"sessions/{session}", f"sessions/{session}/messages", f"turns/{turn}/events"):
+        assert (owen.get(f"/v1/{path}").status_code, admin.get(f"/v1/{path}").status_code) == (404, 404)
+
+    assert _decide(owen, look).content == _decide(owen, UNKNOWN).content  # an admin's to decide
+    answer = _decide(owen, write, "deny", note="not this one")
+    assert (answer.status_code, answer.json()["status"], answer.json()["turn_id"]) == (200, "denied", None)
+    assert _code(_decide(admin, write)) == (409, "already_decided")
+    assert _decide(admin, look).status_code == 200
+    worker.look()
+    assert anna.get(f"/v1/turns/{turn}").json()["status"] == "done"
+    audited = api.rows("select principal from audit where subject = any(%s) order by id", [write, look])
+    assert [line["principal"] for line in audited] == [owen.id, admin.id]
+
+
+def test_without_the_role_anothers_private_request_does_not_exist(
+    worker: Ground, provider: Rehearsal, api: Api, anna: Person, ben: Person, owen: Person
+) -> None:
+    _, (approval, confirm) = _parked(worker, provider, anna, WRITE, READ, audience="private")
+    vera = api.person("vera", Role.VIEWER)
+    for person, ids in ((ben, (approval, confirm)), (owen, (confirm,)), (vera, (approval, confirm))):
+        for one in ids:  # what any member may confirm is for those who see the session
+            assert person.get(f"/v1/approvals/{one}").content == person.get(f"/v1/approvals/{UNKNOWN}").content
+            assert one not in person.get("/v1/approvals").text
+    hidden, unknown = (_decide(ben, one) for one in (approval, UNKNOWN))
+    assert (hidden.status_code, hidden.content) == (404, unknown.content)
+    assert _decide(anna, confirm).status_code == 200
 
 
 def test_what_is_over_cannot_be_decided(

@@ -58,6 +58,32 @@ def test_health_needs_no_token_and_readiness_needs_a_worker(api: Api) -> None:
         api.execute("update workers set stopped_at = clock_timestamp() where boot_id = %s", boot)
 
 
+def test_metrics_tell_what_the_schedulers_counted(api: Api) -> None:
+    def told() -> dict[str, float]:
+        time.sleep(2.1)  # the figures are remembered for two seconds
+        text = httpx.get(f"{api.url}/metrics").text
+        found = re.findall(
+            r"^(nightshift_(?:wake_missed|takeovers|locked_rows_skipped|scheduler_ev)\S*) (\S+)$", text, re.MULTILINE
+        )
+        return {name: float(value) for name, value in found}
+
+    zero = {f"nightshift_{name}_total": 0.0 for name in ("wake_missed", "takeovers", "locked_rows_skipped")}
+    assert told() == zero
+    one, two = uuid4(), uuid4()
+    for boot, name, value in (
+        (one, "wake_missed", 2), (two, "wake_missed", 1), (one, "turn.taken_over", 5), (one, "takeover.locked", 3),
+        (two, "wake.locked", 4),
+    ):  # fmt: skip
+        api.execute("insert into counters (boot, name, value) values (%s, %s, %s)", boot, name, value)
+    assert told() == {
+        "nightshift_wake_missed_total": 3, "nightshift_takeovers_total": 5, "nightshift_locked_rows_skipped_total": 7,
+        'nightshift_scheduler_events_total{event="wake_missed"}': 3,
+        'nightshift_scheduler_events_total{event="turn.taken_over"}': 5,
+        'nightshift_scheduler_events_total{event="takeover.locked"}': 3,
+        'nightshift_scheduler_events_total{event="wake.locked"}': 4,
+    }  # fmt: skip
+
+
 def test_metrics_tell_the_queue_the_turns_and_the_viewers(api: Api, anna: Person, hand: Hand) -> None:
     turn = anna.turn(anna.session())
     anna.turn(anna.session())

@@ -9,6 +9,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from scheduler.counting import write as write_counters
 from scheduler.ringing import plan, ring_waiting
 from scheduler.sweep import Sweep
 from scheduler.upkeep import fold_idle, forget, report
@@ -113,6 +114,31 @@ def test_each_class_with_a_claimable_turn_is_rung_in_proportion_to_free_slots(wo
         1,
         0,
     )
+
+
+def test_what_two_schedulers_have_counted_stands_in_the_database_once(world: World) -> None:
+    """Whole values: written again they count nothing twice; what came of a process that is long gone is added up."""
+    for turn in (world.admit(), world.admit()):
+        world.park(turn, None)
+    world.do("update turns set parked_at = clock_now() - interval '1 minute'")
+
+    def counted() -> int:
+        return world.row("select coalesce(sum(value), 0)::int as n from counters where name = 'wake_missed'")["n"]
+
+    with world.room() as first, world.room() as second:
+        Sweep(first).run()
+        second.count("wake_missed")
+        write_counters(second)
+        assert (first.counters["wake_missed"], counted()) == (2, 3)
+        second.written.clear()
+        assert write_counters(second) == 1
+        assert write_counters(second) == 0
+        assert counted() == 3
+        world.do("update counters set written_at = written_at - interval '2 days' where boot = %s", first.boot)
+        forget(second)
+        forget(second)
+        assert counted() == 3
+        assert world.rows("select 1 from counters where boot = %s", first.boot) == []
 
 
 def test_rings_are_planned_by_rank_slots_and_doubt() -> None:

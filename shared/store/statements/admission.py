@@ -10,6 +10,7 @@ from typing import TypedDict
 
 from psycopg.rows import DictRow
 
+from shared.settings import Settings
 from shared.store.pool import Connection
 from shared.store.statements import named, one
 from shared.store.statements.reduction import CONTEXT_COLUMNS
@@ -67,17 +68,20 @@ _MAY_RUN = """
         select q.profile <> all ((select profiles from closed)::text[])
           and q.provider <> all ((select providers from closed)::text[]) from sessions q where q.id = t.session))
       and not exists (select 1 from turns r where r.session = t.session and r.status in ('running', 'parked'))
-      and not exists (select 1 from turns e where e.session = t.session and e.status = 'queued' and e.seq < t.seq)
+      and not exists (select 1 from turns e where e.session = t.session and e.status = 'queued' and e.seq < t.seq)"""
+_IN_ORDER = """
     order by t.admit_key, t.id"""
-_BEST = """
-  ) c
+_OPEN = """
   where w.principal is not null and coalesce(b.held, 0) < %(principal_limit)s
-    and not (select fleet from closed) and w.principal::text <> all ((select persons from closed)::text[])
+    and not (select fleet from closed) and w.principal::text <> all ((select persons from closed)::text[])"""
+_BEST = """
 )
 select c.id, c.session from candidates c join sessions s on s.id = c.session
 order by c.rank, c.seq limit 1
 for no key update of s skip locked
 """
+_FIRST = _MAY_RUN + _IN_ORDER + " limit 1\n  ) c" + _OPEN + _BEST
+_FIRST_FEW = _MAY_RUN + _IN_ORDER + " limit 8\n  ) c" + _OPEN + _BEST
 _EVERY = """
 with recursive waiting(principal) as (
   (select requested_by from turns where status = 'queued' order by requested_by limit 1)
@@ -100,18 +104,46 @@ _OF_QUESTIONS = "t.class = 'interactive'"
 _USES = ("turns_admission", "turns_one_holder")
 
 # The first of each principal is all that an order among them needs.
-CLAIM_PICK = named("claim_pick", _EVERY + _CLOSED + _CANDIDATES + _OF_CLASSES + _MAY_RUN + " limit 1" + _BEST, *_USES)
+CLAIM_PICK = named("claim_pick", _EVERY + _CLOSED + _CANDIDATES + _OF_CLASSES + _FIRST, *_USES)
 # Where that finds nothing, the session of each first one may be locked at this moment (someone is writing to it).
-CLAIM_PICK_DEEP = named(
-    "claim_pick_deep", _EVERY + _CLOSED + _CANDIDATES + _OF_CLASSES + _MAY_RUN + " limit 8" + _BEST, *_USES
-)
+CLAIM_PICK_DEEP = named("claim_pick_deep", _EVERY + _CLOSED + _CANDIDATES + _OF_CLASSES + _FIRST_FEW, *_USES)
 PICK_QUESTION = named(
-    "pick_question", _QUESTIONS + _CLOSED + _CANDIDATES + _OF_QUESTIONS + _MAY_RUN + " limit 1" + _BEST,
+    "pick_question", _QUESTIONS + _CLOSED + _CANDIDATES + _OF_QUESTIONS + _FIRST,
     "turns_questions", "turns_one_holder",
 )  # fmt: skip
 PICK_QUESTION_DEEP = named(
-    "pick_question_deep", _QUESTIONS + _CLOSED + _CANDIDATES + _OF_QUESTIONS + _MAY_RUN + " limit 8" + _BEST,
+    "pick_question_deep", _QUESTIONS + _CLOSED + _CANDIDATES + _OF_QUESTIONS + _FIRST_FEW,
     "turns_questions", "turns_one_holder",
+)  # fmt: skip
+
+# What the sweep rings for: sessions that the claim would find at this moment, by class, so that nobody is rung in vain
+# for what an admin stopped or what waits for its leader. Of the front of each principal's queue, 2,000 rows in all.
+# `truncated`: more may run than was seen, since all that was looked at of a queue may not. One row at least.
+_HEADS = """, busy(principal, held) as (
+  select requested_by, count(*) from held group by requested_by
+), heads as (
+  select f.*, w.principal from waiting w left join busy b on b.principal = w.principal
+  cross join lateral (
+    select t.session, t.class, t.shared_key, t.step, t.parent, t.job, t.seq from turns t
+    where t.status = 'queued' and t.requested_by = w.principal order by t.admit_key, t.id limit 500
+  ) f"""
+_OPEN_HEADS = """ limit 2000
+), open as (
+  select t.session, t.class, t.principal from heads t
+  where true"""
+_BY_CLASS = """
+)
+select o.class, count(o.session)::int as sessions, x.truncated from (
+  select (select count(*) = 2000 from heads) or exists (
+    select 1 from heads h group by h.principal
+    having count(*) = 500 and not exists (select 1 from open o where o.principal = h.principal)
+  ) as truncated
+) x left join open o on true
+group by o.class, x.truncated
+"""
+WAITING_CLASSES = named(
+    "waiting_classes", _EVERY + _CLOSED + _HEADS + _OPEN + _OPEN_HEADS + _MAY_RUN + _BY_CLASS,
+    "turns_admission", "turns_one_holder",
 )  # fmt: skip
 
 
@@ -130,6 +162,15 @@ NO_LIMITS: Limits = {
     "principal_limit": 1_000_000, "job_limit": None, "profile_limit": None, "provider_limit": None,
     "parent_limit": None,
 }  # fmt: skip
+
+
+def limits(settings: Settings) -> Limits:
+    """What holds among all that claim, however many do so at once."""
+    return {
+        "principal_limit": settings.principal_limit, "job_limit": settings.job_limit,
+        "profile_limit": settings.profile_limit, "provider_limit": settings.provider_limit,
+        "parent_limit": settings.parent_limit,
+    }  # fmt: skip
 
 
 def pick(connection: Connection, classes: Sequence[TurnClass], limits: Limits) -> DictRow | None:

@@ -1,4 +1,4 @@
-"""What the scheduler reads and writes beside liveness: waiting turns, parks, inboxes, ticks, deliveries, search, clock.
+"""What the scheduler reads and writes beside liveness: parks, inboxes, ticks, deliveries, search, clock.
 
 Each batch has a LIMIT, each row its own transaction, and each write compares what the batch read, so that two
 schedulers are harmless. Lock order: a tick's or a job's row first, then what `shared.store.intake` locks.
@@ -7,36 +7,6 @@ schedulers are harmless. Lock order: a tick's or a job's row first, then what `s
 from __future__ import annotations
 
 from shared.store.statements import named
-
-# --- rings -------------------------------------------------------------------------------------------------------
-
-# Claimable sessions by class, of the front of each principal's queue: the loose index scan of the claim, bounded to
-# 2,000 rows. `truncated` says that there was more; then a class may wait that this did not see.
-WAITING_CLASSES = named(
-    "waiting_classes",
-    """
-with recursive waiting(principal) as (
-  (select requested_by from turns where status = 'queued' order by requested_by limit 1)
-  union all
-  select (select t.requested_by from turns t
-          where t.status = 'queued' and t.requested_by > w.principal order by t.requested_by limit 1)
-  from waiting w where w.principal is not null
-), heads as (
-  select t.session, t.class from waiting w
-  cross join lateral (
-    select session, class from turns
-    where status = 'queued' and requested_by = w.principal order by admit_key, id limit 500
-  ) t
-  where w.principal is not null limit 2000
-)
-select h.class, count(distinct h.session)::int as sessions, (select count(*) = 2000 from heads) as truncated
-from heads h
-where not exists (select 1 from turns r where r.session = h.session and r.status in ('running', 'parked'))
-group by h.class
-""",
-    "turns_admission",
-    "turns_one_holder",
-)
 
 # --- parks and deadlines -------------------------------------------------------------------------------------------
 
@@ -360,5 +330,35 @@ select
       select 1 from workers w where w.kind = 'worker' and w.stopped_at is null and not w.draining
         and t.class = any(string_to_array(w.classes, ','))
     )) as queued
+""",
+)
+
+# --- what was counted -----------------------------------------------------------------------------------------------
+
+# Whole values, not differences: sent twice, they say the same.
+WRITE_COUNTERS = named(
+    "write_counters",
+    """
+insert into counters (boot, name, value)
+select %(boot)s, x.name, x.value from unnest(%(names)s::text[], %(values)s::bigint[]) as x(name, value)
+on conflict (boot, name) do update set value = greatest(counters.value, excluded.value),
+  written_at = clock_timestamp()
+""",
+)
+ADD_UP_COUNTERS = named(
+    "add_up_counters",
+    """
+with gone as (
+  delete from counters where (boot, name) in (
+    select c.boot, c.name from counters c
+    where c.boot <> '00000000-0000-0000-0000-000000000000' and c.written_at < clock_timestamp() - interval '1 day'
+      and not exists (select 1 from workers w where w.boot_id = c.boot)
+    limit %(limit)s for update skip locked
+  )
+  returning name, value
+)
+insert into counters (boot, name, value)
+select '00000000-0000-0000-0000-000000000000', name, sum(value) from gone group by name
+on conflict (boot, name) do update set value = counters.value + excluded.value, written_at = clock_timestamp()
 """,
 )

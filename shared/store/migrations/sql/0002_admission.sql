@@ -34,3 +34,13 @@ create table stops (
   constraint lifted_by_someone check ((lifted_at is null) = (lifted_by is null))
 );
 create index stops_standing on stops (scope, subject) where lifted_at is null;
+
+-- What schedulers have counted, each process its own rows, so that writing one twice counts once. Those of processes
+-- that are long gone are added up under 00000000-…. The API, which serves the metrics, sums.
+create table counters (
+  boot uuid not null,
+  name text not null check (length(name) between 1 and 100),
+  value bigint not null check (value >= 0),
+  written_at timestamptz not null default clock_timestamp(),
+  primary key (boot, name)
+) with (fillfactor = 70);

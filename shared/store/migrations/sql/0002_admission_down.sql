@@ -1,3 +1,4 @@
+drop table counters;
 drop table stops;
 alter table prefixes add column warm_until timestamptz, add column leader_call uuid, add column leader_deadline timestamptz;
 drop table shared_prefixes;
