@@ -8,7 +8,6 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from shared.settings import Settings
 from shared.store.pool import Connection
 from shared.store.statements import admission, leading, one, run, trees
 from shared.values import Purpose, SessionKind, TurnClass

@@ -20,7 +20,7 @@ def test_the_metrics_tell_how_far_estimate_and_projection_are_from_the_bills(
     calls = worker.rows(CALLS)
     rows = worker.rows("select estimate, projected, input_tokens + cache_read_tokens + cache_write_5m_tokens as billed"
                        " from calls where session = %s order by seq", session)  # fmt: skip
-    figures = Figures(True, [], [], calls, 1, [], [], [])
+    figures = Figures(True, [], [], calls, 1, [], [], [], [])
     told = {sample.labels["kind"]: sample.value for sample in _ratio(figures).samples}
     billed = sum(row["billed"] for row in rows)
     assert told == {
@@ -29,4 +29,4 @@ def test_the_metrics_tell_how_far_estimate_and_projection_are_from_the_bills(
     }
     assert rows[0]["projected"] == rows[0]["estimate"], "nothing was billed before the first"
     assert 1 <= told["corrected"] < told["raw"], "too much on purpose, and less so once a bill was seen"
-    assert list(_ratio(Figures(True, [], [], [], 1, [], [], [])).samples) == []
+    assert list(_ratio(Figures(True, [], [], [], 1, [], [], [], [])).samples) == []
