@@ -24,6 +24,8 @@ STEP = "shared/store/statements/step.py"
 FENCE_TEST = "tests/store/test_fence.py"
 CLAIM_TEST = "tests/store/test_claims.py"
 MEET_TEST = "tests/waiting/test_meetings.py"
+BROKEN_OFF_TEST = "tests/shrink/test_compaction_broken_off.py"
+DIES_TEST = "test_a_worker_that_dies_at_a_summary_leaves_nothing_half"
 LOST_TEST = "tests/loop/test_lost_commit.py"
 MEMORY = "shared/store/statements/memory.py"
 MEMORIES = "shared/store/memories.py"
@@ -194,7 +196,38 @@ MUTANTS = (
     ),
     Mutant(
         "time travel: a summary speaks for what came back after it", "shared/request/edits.py",
-        "    return rewind.restored is not None and rewind.restored > summary.id", "    return False",
+        "    return rewind.restored is not None and rewind.restored > summary.id and rewind.touches(summary)",
+        "    return False",
         "tests/store/test_message_state.py::test_the_view_and_the_projection_agree_on_what_stands_after_any_edits",
+    ),
+    Mutant(
+        "compaction: an attempt that was not proved does not hold", "workers/compaction/breaker.py",
+        "now >= attempt.at + WINDOW or _proved", "now >= attempt.at or _proved", f"{BROKEN_OFF_TEST}::{DIES_TEST}",
+    ),
+    Mutant(
+        "compaction: a summary is cut by words", "workers/conversing.py", "held.calling(steerable=not aside)",
+        "held.calling()",
+        f"{BROKEN_OFF_TEST}::test_words_that_come_during_a_summary_do_not_cut_it_and_are_read_after_it",
+    ),
+    Mutant(
+        "compaction: reasoning behind an edit is kept", "shared/request/edits.py",
+        "return later == len(self.edit_ids) or message < self.lost_from[later]", "return later >= 0",
+        "tests/shrink/test_compaction_signed.py::test_the_model_accepts_the_epoch_that_an_edit_begins",
+    ),
+    Mutant(
+        "compaction: the edit of who lost the turn stands", "shared/store/statements/compaction.py",
+        "    %(tokens_after)s, fence\n  from sessions where id = %(session)s and fence = %(fence)s",
+        "    %(tokens_after)s, fence\n  from sessions where id = %(session)s",
+        f"{BROKEN_OFF_TEST}::test_a_worker_whose_turn_was_taken_away_writes_no_summary",
+    ),
+    Mutant(
+        "compaction: a lost reply writes the summary again", "workers/compaction/commit.py",
+        "return None if landed is None else one(connection, landed, values)", "return None",
+        "tests/shrink/test_compaction_lost_commit.py",
+    ),
+    Mutant(
+        "time travel: a summary tells what was taken back behind it", "shared/request/edits.py",
+        "rewind.restored is None and rewind.first < summary.id", "rewind.restored is None and rewind.touches(summary)",
+        f"{REWIND_TEST}::test_a_summary_whose_writer_had_read_what_is_taken_back_is_void_though_it_ends_before_it",
     ),
 )  # fmt: skip
