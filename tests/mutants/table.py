@@ -128,7 +128,8 @@ MUTANTS = (
     ),
     Mutant(
         "the pinned breakpoint is dropped", "shared/request/cache_plan.py",
-        "    wanted = state.last_breakpoint_message_id\n", "    wanted = None\n",
+        "            pinned = _at(request, state.last_breakpoint_message_id)\n",
+        "            pinned = _at(request, None)\n",
         "tests/loop/test_prefix.py::test_a_step_of_many_blocks_still_reads_what_the_step_before_wrote",
     ),
     Mutant(
