@@ -5,7 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True    Mutant(
+        "reduction: a prune takes what it gets while the prefix is warm", "workers/reduction/decide.py",
+        "sizes.drop >= WARM_LEAST and sizes.prompt >= state.regrow_to", "sizes.drop > 0",
+        "tests/shrink/test_reduction_decide.py::test_nothing_is_pruned_while_warm_for_less_than_four_thousand_tokens",
+    ),
+    Mutant(
+        "reduction: the stubs of who lost the turn stand", "shared/store/statements/reduction.py",
+        "  where s.id = %(session)s and s.fence = %(fence)s\n  order by x.n", "  where s.id = %(session)s\n  order by x.n",
+        "tests/shrink/test_reduction_prune.py::test_a_holder_that_lost_its_right_writes_no_stub",
+    ),
+    Mutant(
+        "reduction: what nobody has answered yet is stubbed", "workers/reduction/sizes.py",
+        "    start = min(max(of_messages, of_tokens), tally.answered)\n", "    start = max(of_messages, of_tokens)\n",
+        "tests/shrink/test_reduction_stubs.py::test_what_nobody_has_answered_yet_is_not_touched_however_much_it_is",
+    ),
+)
 class Mutant:
     """`old` stands exactly `times` times in `file`; all of them become `new`."""
 
@@ -219,7 +234,7 @@ MUTANTS = (
         "compaction: the edit of who lost the turn stands", "shared/store/statements/compaction.py",
         "    %(tokens_after)s, fence\n  from sessions where id = %(session)s and fence = %(fence)s",
         "    %(tokens_after)s, fence\n  from sessions where id = %(session)s",
-        f"{BROKEN_OFF_TEST}::test_a_worker_whose_turn_was_taken_away_writes_no_summary",
+        f"{BROKEN_OFF_TEST}::test_a_worker_that_lost_its_turn_after_the_summary_was_paid_writes_no_edit",
     ),
     Mutant(
         "compaction: a lost reply writes the summary again", "workers/compaction/commit.py",
