@@ -5,22 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True    Mutant(
-        "reduction: a prune takes what it gets while the prefix is warm", "workers/reduction/decide.py",
-        "sizes.drop >= WARM_LEAST and sizes.prompt >= state.regrow_to", "sizes.drop > 0",
-        "tests/shrink/test_reduction_decide.py::test_nothing_is_pruned_while_warm_for_less_than_four_thousand_tokens",
-    ),
-    Mutant(
-        "reduction: the stubs of who lost the turn stand", "shared/store/statements/reduction.py",
-        "  where s.id = %(session)s and s.fence = %(fence)s\n  order by x.n", "  where s.id = %(session)s\n  order by x.n",
-        "tests/shrink/test_reduction_prune.py::test_a_holder_that_lost_its_right_writes_no_stub",
-    ),
-    Mutant(
-        "reduction: what nobody has answered yet is stubbed", "workers/reduction/sizes.py",
-        "    start = min(max(of_messages, of_tokens), tally.answered)\n", "    start = max(of_messages, of_tokens)\n",
-        "tests/shrink/test_reduction_stubs.py::test_what_nobody_has_answered_yet_is_not_touched_however_much_it_is",
-    ),
-)
+@dataclass(frozen=True, slots=True)
 class Mutant:
     """`old` stands exactly `times` times in `file`; all of them become `new`."""
 
@@ -46,6 +31,7 @@ MEMORY = "shared/store/statements/memory.py"
 MEMORIES = "shared/store/memories.py"
 WALLS_TEST = "tests/shrink/test_memory_walls.py"
 MEMORY_TEST = "tests/shrink/test_memory_tool.py"
+RECALL_TEST = "tests/shrink/test_recall_search.py"
 REWIND_TEST = "tests/shrink/test_time_rewind.py"
 LOCK = "where id = new.session for no key update;\n  if held is distinct from new.fence then\n    raise"
 
@@ -245,5 +231,37 @@ MUTANTS = (
         "time travel: a summary tells what was taken back behind it", "shared/request/edits.py",
         "rewind.restored is None and rewind.first < summary.id", "rewind.restored is None and rewind.touches(summary)",
         f"{REWIND_TEST}::test_a_summary_whose_writer_had_read_what_is_taken_back_is_void_though_it_ends_before_it",
+    ),
+    Mutant(
+        "recall: one of the readers is enough", "shared/store/statements/recall.py",
+        "where r.who <> s.owner and not (s.audience = 'people' and exists (",
+        "where false and not (s.audience = 'people' and exists (",
+        f"{RECALL_TEST}::test_a_session_finds_what_each_of_its_readers_may_see",
+    ),
+    Mutant(
+        "recall: what was taken back is found", "shared/store/statements/recall.py",
+        "f.message between w.first and w.last)", "f.message < 0)",
+        f"{RECALL_TEST}::test_what_was_taken_back_is_gone_at_once_and_back_when_that_is_undone",
+    ),
+    Mutant(
+        "recall: a child reads what a file names", "shared/store/statements/recall.py",
+        "g.author not in ('tool', 'child')", "true",
+        "tests/shrink/test_recall_tools.py::test_a_child_reads_its_own_and_what_was_given_to_it",
+    ),
+    Mutant(
+        "reduction: a prune takes what it gets while the prefix is warm", "workers/reduction/decide.py",
+        "sizes.drop >= WARM_LEAST and sizes.prompt >= state.regrow_to", "sizes.drop > 0",
+        "tests/shrink/test_reduction_decide.py::test_nothing_is_pruned_while_warm_for_less_than_four_thousand_tokens",
+    ),
+    Mutant(
+        "reduction: the stubs of who lost the turn stand", "shared/store/statements/reduction.py",
+        "  where s.id = %(session)s and s.fence = %(fence)s\n  order by x.n",
+        "  where s.id = %(session)s\n  order by x.n",
+        "tests/shrink/test_reduction_prune.py::test_a_holder_that_lost_its_right_writes_no_stub",
+    ),
+    Mutant(
+        "reduction: what nobody has answered yet is stubbed", "workers/reduction/sizes.py",
+        "    start = min(max(of_messages, of_tokens), tally.answered)\n", "    start = max(of_messages, of_tokens)\n",
+        "tests/shrink/test_reduction_stubs.py::test_what_nobody_has_answered_yet_is_not_touched_however_much_it_is",
     ),
 )  # fmt: skip
