@@ -151,7 +151,8 @@ def _lost(title: str, asked: Sequence[Answer]) -> list[Figure]:
     return [
         Figure(
             f"{title}: facts answered from the projection", seen / whole, f"of {whole}", mark=PROJECTED,
-            sense="at least", note=", ".join(f"{where} {at_once[where]} of {count}" for where, count in by_place.items()),
+            sense="at least",
+            note=", ".join(f"{at_once[where]} of {count} {where}" for where, count in by_place.items()),
         ),
         Figure(
             f"{title}: within one further call", near / whole, f"of {whole}", mark=ONE_CALL, sense="at least",
