@@ -106,9 +106,9 @@ class _Rewind:
 
 
 def apply(edits: Iterable[EditRow]) -> Past:
-    """Fold the edits in order of id. A rewind voids each earlier summary that reaches into it, so what was before
-    the cut stands again as it was. A restore undoes one rewind and no other, and with it the voiding; but a summary
-    that was made while the range was gone cannot speak for it, so it is void from the restore on."""
+    """Fold the edits in order of id. A rewind voids each summary that was made after its first message, so what was
+    before the cut stands again as it was. A restore undoes one rewind and no other, and with it the voiding; but a
+    summary that was made while the range was gone cannot speak for it, so it is void from the restore on."""
     ordered = sorted(edits, key=lambda edit: edit.id)
     if not ordered:
         return NOTHING
@@ -159,13 +159,12 @@ def apply(edits: Iterable[EditRow]) -> Past:
 
 
 def _voids(rewind: _Rewind, summary: Summary) -> bool:
-    """A later rewind that is in force reaches into it, or an earlier one did and was undone after it was made. The view
-    `message_state` says the same in SQL; a test compares the two."""
-    if not rewind.touches(summary):
-        return False
+    """A later rewind that is in force voids it where it was made when what is taken back was there: whether or not
+    its range reaches past the cut, whoever wrote it had read on to the end. An earlier rewind does where it was undone
+    after the summary was made. The view `message_state` says the same in SQL; a test compares the two."""
     if rewind.id > summary.id:
-        return rewind.restored is None
-    return rewind.restored is not None and rewind.restored > summary.id
+        return rewind.restored is None and rewind.first < summary.id
+    return rewind.restored is not None and rewind.restored > summary.id and rewind.touches(summary)
 
 
 def _outermost(summaries: Sequence[Summary]) -> tuple[Summary, ...]:

@@ -41,10 +41,12 @@ def rewind(connection: Connection, session: UUID, to_turn: UUID, who: UUID, *, q
     """Ask to take back everything from the first message of `to_turn` on. Inside a transaction.
 
     Raises Refused: `session_busy` (409); `not_found` for a turn that is not this session's; `turn_not_begun` (409)
-    where it has no message; `turn_rewound` (409) where it was taken back already; `session_queue_full` (429).
+    where it has no message; `turn_rewound` (409) where it was taken back already; `child_alive` (409) where a child in
+    the background has not been heard of yet; `session_queue_full` (429).
     """
     _idle(connection, session)
     first = cut(connection, session, to_turn)
+    _no_child(connection, session, first)
     asked = _ask(connection, session, InboxKind.REWIND, who, {"to_turn": str(to_turn)}, queue_bound)
     newest = one(connection, statements.NEWEST_MESSAGE, {"session": session, "before": asked.request})
     assert newest is not None, "a select of an aggregate has one row"
@@ -133,6 +135,17 @@ def _idle(connection: Connection, session: UUID) -> None:
         raise Refused(
             f"turn {busy['id']} of this session is {busy['status']}: wait for it, or cancel it, then ask again",
             code="session_busy", status=409,
+        )  # fmt: skip
+
+
+def _no_child(connection: Connection, session: UUID, first: int) -> None:
+    """Its report would bring back the words that are taken back."""
+    alive = one(connection, statements.CHILD_ALIVE, {"session": session, "first": first})
+    if alive is not None:
+        raise Refused(
+            f"a child of what would be taken back is not through (turn {alive['id']}, {alive['status']}): wait until "
+            "its report is read, or cancel it",
+            code="child_alive", status=409,
         )  # fmt: skip
 
 

@@ -215,3 +215,30 @@ def test_a_request_that_is_not_there_is_not_found(anna: Person, hand: Hand) -> N
     foreign = anna.post(f"/v1/sessions/{other}/compact").json()["request"]["id"]
     for request in (foreign, "0", "x", "9" * 19):
         assert refused(anna.get(f"/v1/sessions/{session}/requests/{request}")) == (404, "not_found")
+
+
+def test_what_a_child_in_the_background_has_not_told_yet_is_not_taken_back_behind_it(
+    api: Api, anna: Person, hand: Hand
+) -> None:
+    """Its report would bring the words back."""
+    session = anna.session()
+    first, second = told(hand, anna, session, "one"), told(hand, anna, session, "two")
+    child = anna.turn(anna.session(), "the work")
+    api.execute(
+        "update turns set parent = %s, parent_step = 1, parent_ordinal = 1, child_index = 0, background = true"
+        " where id = %s",
+        first, child,
+    )  # fmt: skip
+    path = f"/v1/sessions/{session}/rewind"
+    assert refused(anna.post(path, {"to_turn": first})) == (409, "child_alive")
+    hand.claim(child)
+    answer = anna.post(path, {"to_turn": first})
+    assert refused(answer) == (409, "child_alive")
+    assert f"turn {child}, running" in answer.json()["detail"]
+    hand.end(child, "done", "found it")
+    api.execute(
+        "insert into inbox (session, turn, dedupe_key, kind, author, payload) values (%s, %s, %s, 'child', %s, '[]')",
+        session, child, f"child:{child}", anna.id,
+    )  # fmt: skip
+    assert refused(anna.post(path, {"to_turn": first})) == (409, "child_alive")
+    assert anna.post(path, {"to_turn": second}).status_code == 202

@@ -100,21 +100,15 @@ def _fill(connection: Connection, all_: UUID, few: UUID) -> tuple[float, str]:
     connection.execute(NAME_FEW.encode(), (few, sessions[::100]))
     spent = 0.0
     dice = random.Random(11)
-    for step in range(EACH):
+    for step in range(EACH):  # what takes time is made outside a transaction, which may not idle for five seconds
+        rows = [(s, s, step, *_message(dice)) for s in sessions]
         with connection.transaction(), connection.cursor() as cursor:
-            rows = [(s, s, step, *_message(dice)) for s in sessions]
             cursor.executemany(MESSAGE.encode(), rows, returning=True)
             ids = list(_ids(cursor))
         began = time.monotonic()
+        made = [_indexed(id_, row) for id_, row in zip(ids, rows, strict=True)]
         with connection.transaction(), connection.cursor() as cursor:
-            made = [(id_, row[0], indexed(row[5], row[3], row[4])) for id_, row in zip(ids, rows, strict=True)]
-            cursor.executemany(
-                schedule.INDEX_MESSAGE.text,
-                [
-                    {"id": id_, "session": session, "words": one.words, "folded": one.folded, "version": words.VERSION}
-                    for id_, session, one in made
-                ],
-            )
+            cursor.executemany(schedule.INDEX_MESSAGE.text, made)
         spent += time.monotonic() - began
     connection.execute("vacuum analyze")
     sizes = connection.execute(
@@ -122,6 +116,13 @@ def _fill(connection: Connection, all_: UUID, few: UUID) -> tuple[float, str]:
     ).fetchone()
     assert sizes is not None
     return SESSIONS * EACH / spent, f"the index takes {sizes[0]:,.0f} MB, the messages {sizes[1]:,.0f} MB"
+
+
+def _indexed(message: int, row: tuple[UUID, UUID, int, str, str, str]) -> dict[str, object]:
+    session, _, _, author, role, content = row
+    found = indexed(content, author, role)
+    head = {"id": message, "session": session, "version": words.VERSION}
+    return {**head, "words": found.words, "folded": found.folded}
 
 
 def _ids(cursor: psycopg.Cursor[tuple[int]]) -> Iterator[int]:

@@ -26,11 +26,14 @@ CLAIM_TEST = "tests/store/test_claims.py"
 MEET_TEST = "tests/waiting/test_meetings.py"
 CUT_TEST = "tests/steering/test_cut.py"
 REPEAT_TEST = "tests/loop/test_repeats.py"
+BROKEN_OFF_TEST = "tests/shrink/test_compaction_broken_off.py"
+DIES_TEST = "test_a_worker_that_dies_at_a_summary_leaves_nothing_half"
 LOST_TEST = "tests/loop/test_lost_commit.py"
 MEMORY = "shared/store/statements/memory.py"
 MEMORIES = "shared/store/memories.py"
 WALLS_TEST = "tests/shrink/test_memory_walls.py"
 MEMORY_TEST = "tests/shrink/test_memory_tool.py"
+RECALL_TEST = "tests/shrink/test_recall_search.py"
 REWIND_TEST = "tests/shrink/test_time_rewind.py"
 LOCK = "where id = new.session for no key update;\n  if held is distinct from new.fence then\n    raise"
 
@@ -128,7 +131,8 @@ MUTANTS = (
     ),
     Mutant(
         "the pinned breakpoint is dropped", "shared/request/cache_plan.py",
-        "    wanted = state.last_breakpoint_message_id\n", "    wanted = None\n",
+        "            pinned = _at(request, state.last_breakpoint_message_id)\n",
+        "            pinned = _at(request, None)\n",
         "tests/loop/test_prefix.py::test_a_step_of_many_blocks_still_reads_what_the_step_before_wrote",
     ),
     Mutant(
@@ -249,7 +253,70 @@ MUTANTS = (
     ),
     Mutant(
         "time travel: a summary speaks for what came back after it", "shared/request/edits.py",
-        "    return rewind.restored is not None and rewind.restored > summary.id", "    return False",
+        "    return rewind.restored is not None and rewind.restored > summary.id and rewind.touches(summary)",
+        "    return False",
         "tests/store/test_message_state.py::test_the_view_and_the_projection_agree_on_what_stands_after_any_edits",
+    ),
+    Mutant(
+        "compaction: an attempt that was not proved does not hold", "workers/compaction/breaker.py",
+        "now >= attempt.at + WINDOW or _proved", "now >= attempt.at or _proved", f"{BROKEN_OFF_TEST}::{DIES_TEST}",
+    ),
+    Mutant(
+        "compaction: a summary is cut by words", "workers/conversing.py", "held.calling(steerable=not aside)",
+        "held.calling()",
+        f"{BROKEN_OFF_TEST}::test_words_that_come_during_a_summary_do_not_cut_it_and_are_read_after_it",
+    ),
+    Mutant(
+        "compaction: reasoning behind an edit is kept", "shared/request/edits.py",
+        "return later == len(self.edit_ids) or message < self.lost_from[later]", "return later >= 0",
+        "tests/shrink/test_compaction_signed.py::test_the_model_accepts_the_epoch_that_an_edit_begins",
+    ),
+    Mutant(
+        "compaction: the edit of who lost the turn stands", "shared/store/statements/compaction.py",
+        "    %(tokens_after)s, fence\n  from sessions where id = %(session)s and fence = %(fence)s",
+        "    %(tokens_after)s, fence\n  from sessions where id = %(session)s",
+        f"{BROKEN_OFF_TEST}::test_a_worker_that_lost_its_turn_after_the_summary_was_paid_writes_no_edit",
+    ),
+    Mutant(
+        "compaction: a lost reply writes the summary again", "workers/compaction/commit.py",
+        "return None if landed is None else one(connection, landed, values)", "return None",
+        "tests/shrink/test_compaction_lost_commit.py",
+    ),
+    Mutant(
+        "time travel: a summary tells what was taken back behind it", "shared/request/edits.py",
+        "rewind.restored is None and rewind.first < summary.id", "rewind.restored is None and rewind.touches(summary)",
+        f"{REWIND_TEST}::test_a_summary_whose_writer_had_read_what_is_taken_back_is_void_though_it_ends_before_it",
+    ),
+    Mutant(
+        "recall: one of the readers is enough", "shared/store/statements/recall.py",
+        "where r.who <> s.owner and not (s.audience = 'people' and exists (",
+        "where false and not (s.audience = 'people' and exists (",
+        f"{RECALL_TEST}::test_a_session_finds_what_each_of_its_readers_may_see",
+    ),
+    Mutant(
+        "recall: what was taken back is found", "shared/store/statements/recall.py",
+        "f.message between w.first and w.last)", "f.message < 0)",
+        f"{RECALL_TEST}::test_what_was_taken_back_is_gone_at_once_and_back_when_that_is_undone",
+    ),
+    Mutant(
+        "recall: a child reads what a file names", "shared/store/statements/recall.py",
+        "g.author not in ('tool', 'child')", "true",
+        "tests/shrink/test_recall_tools.py::test_a_child_reads_its_own_and_what_was_given_to_it",
+    ),
+    Mutant(
+        "reduction: a prune takes what it gets while the prefix is warm", "workers/reduction/decide.py",
+        "sizes.drop >= WARM_LEAST and sizes.prompt >= state.regrow_to", "sizes.drop > 0",
+        "tests/shrink/test_reduction_decide.py::test_nothing_is_pruned_while_warm_for_less_than_four_thousand_tokens",
+    ),
+    Mutant(
+        "reduction: the stubs of who lost the turn stand", "shared/store/statements/reduction.py",
+        "  where s.id = %(session)s and s.fence = %(fence)s\n  order by x.n",
+        "  where s.id = %(session)s\n  order by x.n",
+        "tests/shrink/test_reduction_prune.py::test_a_holder_that_lost_its_right_writes_no_stub",
+    ),
+    Mutant(
+        "reduction: what nobody has answered yet is stubbed", "workers/reduction/sizes.py",
+        "    start = min(max(of_messages, of_tokens), tally.answered)\n", "    start = max(of_messages, of_tokens)\n",
+        "tests/shrink/test_reduction_stubs.py::test_what_nobody_has_answered_yet_is_not_touched_however_much_it_is",
     ),
 )  # fmt: skip

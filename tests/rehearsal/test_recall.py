@@ -54,10 +54,12 @@ def test_a_page_that_is_not_the_last_is_followed_by_the_next_and_then_by_a_searc
     assert _wish(_asks(*stub, after=(*first, *last))) == ("session_search", {"query": SUBJECT})
 
 
-def test_without_a_trace_it_searches_and_then_says_that_it_found_nothing() -> None:
+def test_without_a_trace_it_searches_twice_and_then_says_that_it_found_nothing() -> None:
     assert _wish(_asks()) == ("session_search", {"query": SUBJECT})
     nothing = _ran("session_search", {"query": SUBJECT}, "nothing found")
-    assert _wish(_asks(after=nothing)) == f"I cannot find what {SUBJECT} is."
+    assert _wish(_asks(after=nothing)) == ("session_search", {"query": "Kestrel-7"})
+    again = _ran("session_search", {"query": "Kestrel-7"}, "nothing found", 1)
+    assert _wish(_asks(after=(*nothing, *again))) == f"I cannot find what {SUBJECT} is."
     assert _wish(_asks(tools=())) == f"I cannot find what {SUBJECT} is."
 
 

@@ -45,10 +45,12 @@ def prefix(number: int, digest: str) -> EditRow:
         # a rewind that reaches into a summary voids it: what was before the cut stands again as it was
         ([summary(11, 3, 6), rewind(12, 5, 10)], "LLLLrrrrrr", []),
         ([summary(11, 3, 6), rewind(12, 6, 10)], "LLLLLrrrrr", []),
-        ([summary(11, 3, 6), rewind(12, 7, 10)], "LLccccrrrr", [11]),
+        # one that ends before the cut had been written by someone who had read behind it: void too, if it is younger
+        ([summary(11, 3, 6), rewind(12, 7, 10)], "LLLLLLrrrr", []),
+        ([summary(7, 3, 6), rewind(12, 8, 10)], "LLccccLrrr", [7]),
         ([summary(11, 3, 6), rewind(12, 1, 10)], "rrrrrrrrrr", []),
         ([summary(11, 3, 6), rewind(12, 5, 10), restore(13, 12)], "LLccccLLLL", [11]),
-        ([summary(11, 3, 6), rewind(12, 5, 10), rewind(13, 7, 10), restore(14, 12)], "LLccccrrrr", [11]),
+        ([summary(7, 3, 6), rewind(12, 5, 10), rewind(13, 8, 10), restore(14, 12)], "LLccccLrrr", [7]),
         # a summary made after a rewind is not touched by it, and what was rewound stays so inside its range
         ([rewind(11, 5, 6), summary(12, 3, 8)], "LLccrrccLL", [12]),
         # and it says nothing of what comes back later, so it is void then; the one that it had swallowed stands again
@@ -60,7 +62,7 @@ def prefix(number: int, digest: str) -> EditRow:
         ([summary(11, 3, 5), summary(12, 3, 8)], "LLccccccLL", [12]),
         ([summary(11, 3, 5), summary(12, 7, 8)], "LLcccLccLL", [11, 12]),
         ([summary(11, 3, 6), summary(12, 5, 8)], "LLccccccLL", [11, 12]),
-        ([summary(11, 3, 5), summary(12, 3, 8), rewind(13, 7, 10)], "LLcccLrrrr", [11]),
+        ([summary(6, 3, 5), summary(12, 3, 8), rewind(13, 7, 10)], "LLcccLrrrr", [6]),
         # what a summary keeps stands as it is, until a later one that does not keep it takes it in
         ([summary(11, 3, 6, 5)], "LLccLcLLLL", [11]),
         ([summary(11, 3, 6, 3, 6)], "LLLccLLLLL", [11]),

@@ -152,6 +152,34 @@ def test_a_worker_whose_turn_was_taken_away_writes_no_summary(shared: Ground, pr
     assert not shared.rows("select 1 from edits where session = %s and kind = 'summary'", session)
 
 
+class LosesAt:
+    """The turn is taken away when a point is reached, and its worker does not know."""
+
+    def __init__(self, point: Point, take: Callable[[], None]) -> None:
+        self._point, self._take = point, take
+
+    def inside(self, point: Point) -> bool:
+        return point is self._point
+
+    def at(self, point: Point) -> None:
+        if point is self._point:
+            self._take()
+
+
+def test_a_worker_that_lost_its_turn_after_the_summary_was_paid_writes_no_edit(
+    shared: Ground, provider: Rehearsal
+) -> None:
+    session = long_session(shared, provider, [{"text": GOOD}], [], steps=4)
+    turn = shared.turn(session, "And now?")
+    held = claim(shared)
+    lost = LosesAt(Point.RECORDED, lambda: take_away(shared, turn, session))
+    with pytest.raises(LeaseLost):
+        run.compact(dataclasses.replace(shared.ports, pauses=cast("Pauses", lost)), held, "threshold", {}, TAIL)
+    assert not shared.rows("select 1 from edits where session = %s and kind = 'summary'", session)
+    assert not shared.rows("select 1 from reductions where session = %s", session)
+    assert shared.one("select compact_last from sessions where id = %s", session)["compact_last"] == "open"
+
+
 def capped(shared: Ground, session: UUID, usd: Decimal) -> None:
     shared.execute("update sessions set cap_usd = spent_usd + %s where id = %s", usd, session)
 

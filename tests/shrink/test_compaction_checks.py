@@ -58,11 +58,19 @@ def test_every_section_is_asked_for_by_name_and_the_size_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("middle", "window", "tokens"),
-    [(500, 200_000, 1_500), (30_000, 200_000, 6_000), (120_000, 200_000, 10_000), (600_000, 1_000_000, 12_000)],
+    ("middle", "window", "answer", "tokens"),
+    [
+        (500, 200_000, 64_000, 1_500),
+        (30_000, 200_000, 64_000, 6_000),
+        (120_000, 200_000, 64_000, 10_000),
+        (600_000, 1_000_000, 64_000, 12_000),
+        (600_000, 1_000_000, 8_192, 6_144),  # more than one answer holds would be cut off, and so not used
+    ],
 )
-def test_a_summary_has_a_fifth_of_what_it_stands_for_within_bounds(middle: int, window: int, tokens: int) -> None:
-    assert instruction.budget(middle, window) == tokens
+def test_a_summary_has_a_fifth_of_what_it_stands_for_within_bounds(
+    middle: int, window: int, answer: int, tokens: int
+) -> None:
+    assert instruction.budget(middle, window, answer) == tokens
 
 
 @pytest.mark.parametrize("by_model", [True, False])

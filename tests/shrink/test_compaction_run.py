@@ -125,3 +125,17 @@ def test_a_summariser_that_fails_is_replaced_by_what_the_rows_tell(
     assert row["spent_usd"] == held.money.session_spent
     go_on(shared, held)
     assert shared.view(turn)["answer"] == "went on"
+
+
+def test_the_rehearsals_own_summary_of_a_long_conversation_is_believed(shared: Ground, provider: Rehearsal) -> None:
+    """Without a script: what it quotes passes every check, and the constraint that was told first is in it."""
+    session = long_session(shared, provider, [], [WENT_ON], steps=12)
+    turn = shared.turn(session, "And now?")
+    held = claim(shared)
+    came = compact(shared, held)
+    assert isinstance(came, run.Compacted)
+    assert came.fallback is None
+    text = shared.one("select text from edits where id = %s", came.edit)["text"]
+    assert "It must not touch the ledger." in text.split("## Constraints")[1].split("## ")[0]
+    go_on(shared, held)
+    assert shared.view(turn)["answer"] == "went on"

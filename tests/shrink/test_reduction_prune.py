@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from collections.abc import Generator
@@ -11,9 +12,13 @@ from uuid import UUID
 import pytest
 
 from deploy.local.servers import Servers
+from shared.errors import LeaseLost
 from shared.request import blocks, handles
 from tests.ground import Ground, Rehearsal, ground
+from tests.shrink.compacting import claim
 from tests.shrink.conftest import Bodies, advance, assert_replayed
+from workers import reserving
+from workers.reduction import prune, write
 
 LINE = "left out; read_artifact"
 
@@ -153,6 +158,42 @@ def test_a_result_that_stands_whole_already_becomes_a_line_at_birth(
     assert all(call["extended"] is not False for call in ledger)
     assert ledger[2]["cache_write_5m"] < 400, "the repeat cost a line"
     assert_replayed(small, session, bodies(session))
+
+
+def test_a_holder_that_lost_its_right_writes_no_stub(small: Ground, provider: Rehearsal) -> None:
+    session = _begin(small)
+    _turn(small, provider, session, [_read(0), _read(1), _read(2), {"text": "read"}])
+    small.turn(session, "go on")
+    held = claim(small)
+    request = reserving.standing(small.ports, held)
+    plan = prune.plan(request, 3, 1.0, held.claim.tools)
+    assert plan is not None
+    small.execute("update sessions set fence = fence + 1 where id = %s", session)
+    with pytest.raises(LeaseLost):
+        write.prune(small.ports, held, plan, held.context, None, "cold", {}, 10_000)
+    with pytest.raises(LeaseLost):
+        write.note(small.ports, held, "set_ttl", held.context, "holding cost", {}, 10_000)
+    assert small.rows("select 1 from edits where session = %s and kind = 'stub'", session) == []
+    assert _reductions(small, session) == []
+
+
+def test_a_bill_over_the_threshold_clears_the_baseline_and_one_under_it_sets_it_again(
+    worker: Ground, provider: Rehearsal
+) -> None:
+    session = worker.session()
+    provider.script([{"text": "one"}, {"text": "two"}, {"text": "three"}], session=str(session))
+    ports, seen = worker.ports, list[bool]()
+    for threshold in (0.9, 0.001, 0.9):
+        settings = ports.settings.model_copy(
+            update={"context_threshold": threshold, "compact_at_threshold": False, "compact_by_meter": False}
+        )
+        worker.ports = dataclasses.replace(ports, settings=settings)
+        worker.turn(session, "a word")
+        worker.look()
+        row = worker.one("select baseline_estimate, baseline_billed from sessions where id = %s", session)
+        assert (row["baseline_estimate"] is None) == (row["baseline_billed"] is None)
+        seen.append(row["baseline_billed"] is not None)
+    assert seen == [True, False, True]
 
 
 def test_bulky_arguments_are_shortened_and_the_rest_of_them_stays(

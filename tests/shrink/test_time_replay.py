@@ -1,12 +1,13 @@
 """Each request that ever went out is rebuilt from rows to the byte, whatever was edited before it and after it.
 
-A die decides what happens between the calls: words, tool steps, stubs, summaries, another prefix, rewinds, restores.
+A die decides what happens between the calls: words, tool steps, hours of silence after which the past is pruned,
+compactions by a summariser that quotes what it sees, stubs and summaries anywhere, another prefix, rewinds, restores.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -16,13 +17,14 @@ from deploy.local.servers import Servers
 from shared.request import blocks
 from shared.request.edits import EditRow
 from shared.store.statements import one, step
+from shared.values import TurnClass
 from tests.api.conftest import fresh_database
 from tests.ground import Ground, Rehearsal, ground
-from tests.shrink.conftest import Bodies, assert_replayed
-from tests.shrink.travel import Reply, broken, edited, messages_of, restored, rewound, said
+from tests.shrink.compacting import todo
+from tests.shrink.conftest import Bodies, advance, assert_replayed
+from tests.shrink.travel import Reply, ask_compact, broken, came_of, edited, messages_of, restored, rewound, said
 
-ACTS = 28
-TOOLS = [{"name": "list_files", "input": {"path": "."}}]
+ACTS = {"speak": 10, "doze": 4, "compact": 3, "stub": 2, "summarise": 2, "rebuild": 2, "rewind": 4, "restore": 3}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,9 @@ def worker(
     provider.reset()
     with (
         fresh_database(servers, template) as url,
-        ground(url, servers.valkey.url, provider.url, tmp_path_factory.mktemp("home")) as made,
+        ground(
+            url, servers.valkey.url, provider.url, tmp_path_factory.mktemp("home"), tail_messages=3, tail_tokens=3_000
+        ) as made,
     ):
         yield made
 
@@ -50,6 +54,7 @@ class Story:
     rewinds: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     """Those in force."""
     acts: list[str] = field(default_factory=list[str])
+    compacted: int = 0
 
     def gone(self, turn: UUID) -> bool:
         return any(first <= self.turns[turn][0] <= last for first, last in self.rewinds.values())
@@ -64,7 +69,7 @@ class Story:
     def speak(self) -> None:
         word = f"word{len(self.turns)}."
         replies: list[Reply] = [
-            {"text": f"step {at} {word}", "tools": TOOLS * self.dice.choice([1, 3])}
+            {"text": f"step {at} {word}", "tools": [todo(at, 12)] * self.dice.choice([1, 3])}
             for at in range(self.dice.choice([0, 0, 1, 2]))
         ]
         replies.append({"text": f"answer {word}", **({"thinking": "hm"} if self.dice.random() < 0.5 else {})})
@@ -86,6 +91,15 @@ class Story:
         kept = [first] if self.dice.random() < 0.5 else None
         edited(self.worker, self.session, EditRow(0, "summary", first, last, text=f"summary {last}", kept=kept))
 
+    def doze(self) -> None:
+        advance(self.worker, 5_000)
+
+    def compact(self) -> None:
+        made = ask_compact(self.worker, self.session)
+        self.worker.look_once(TurnClass.CHORE)
+        outcome = came_of(self.worker, self.session, made)["outcome"]
+        self.compacted += outcome["result"] == "done"
+
     def rebuild(self) -> None:
         """Another system prompt, as whoever rebuilds it adopts it."""
         query = "select s.fence, p.* from sessions s join prefixes p on p.digest = s.prefix where s.id = %s"
@@ -106,15 +120,22 @@ class Story:
         restored(self.worker, self.session, edit)
         del self.rewinds[edit]
 
-    def act(self) -> None:
-        acts = [self.speak] * 5
-        if self.standing:
-            acts += [self.stub, self.summarise, self.rewind, self.rebuild]
-        if self.rewinds:
-            acts += [self.restore]
-        chosen = self.dice.choice(acts)
-        chosen()
-        self.acts.append(chosen.__name__)
+    def deck(self) -> list[str]:
+        """Each act so many times, in an order of the die."""
+        cards = [name for name, times in ACTS.items() for _ in range(times)]
+        self.dice.shuffle(cards)
+        return ["speak", "speak", *cards]
+
+    def play(self, name: str) -> bool:
+        """False where it cannot be played yet: nothing stands, or nothing is taken back."""
+        if name == "restore" and not self.rewinds:
+            return False
+        if name not in ("speak", "restore", "doze") and not self.standing:
+            return False
+        act: Callable[[], None] = getattr(self, name)
+        act()
+        self.acts.append(name)
+        return True
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -122,17 +143,24 @@ def test_any_request_is_rebuilt_to_the_byte_and_holds_nothing_that_was_taken_bac
     seed: int, worker: Ground, provider: Rehearsal, bodies: Bodies
 ) -> None:
     story = Story(worker, provider, worker.session(), random.Random(seed))
-    for _ in range(ACTS):
+    deck = story.deck()
+    while deck:
         before = len(bodies(story.session))
-        story.act()
+        card = deck.pop(0)
+        if not story.play(card):
+            deck += ["speak", "rewind", card]
+            continue
         for body in bodies(story.session)[before:]:
             held = [word for word in story.words(gone=True) if word.encode() in body]
             assert held == [], story.acts
     sent = bodies(story.session)
-    assert set(story.acts) == {"speak", "stub", "summarise", "rebuild", "rewind", "restore"}
-    assert len(sent) >= ACTS // 2, story.acts
+    assert len(sent) > 20, story.acts
+    decided = {
+        row["decision"] for row in worker.rows("select decision from reductions where session = %s", story.session)
+    }
+    assert {"prune", "compact"} <= decided, story.acts
+    assert story.compacted, story.acts
     assert broken(worker, story.session) == 0, story.acts
     assert_replayed(worker, story.session, sent)
-    assert {row["status"] for row in worker.rows("select status from calls where session = %s", story.session)} == {
-        "settled"
-    }
+    statuses = worker.rows("select distinct status from calls where session = %s", story.session)
+    assert [row["status"] for row in statuses] == ["settled"]

@@ -167,11 +167,13 @@ def test_a_summary_that_reaches_past_the_cut_is_void_and_the_raw_messages_before
     assert_replayed(worker, session, bodies(session))
 
 
-def test_a_summary_before_the_cut_stands_and_its_verdict_is_still_due(worker: Ground, provider: Rehearsal) -> None:
+def test_a_summary_that_was_made_before_the_cut_stands_and_its_verdict_is_still_due(
+    worker: Ground, provider: Rehearsal
+) -> None:
     session = worker.session()
     first = said(worker, provider, session, "first", "one")
-    second = said(worker, provider, session, "second", "two")
     edited(worker, session, EditRow(0, "summary", *messages_of(worker, first), text="They began."))
+    second = said(worker, provider, session, "second", "two")
     worker.execute(
         "update sessions set verdict_due = true, meter = 5, compact_meter = 6, junk_tokens = 7, regrow_to = 8,"
         " ineffective_strikes = 1, fallback_streak = 1 where id = %s",
@@ -189,6 +191,21 @@ def test_a_summary_before_the_cut_stands_and_its_verdict_is_still_due(worker: Gr
         "fallback_streak",
     )
     assert list(column(worker, session, *names).values()) == [True, 0, 0, 0, 0, 1, 1]
+
+
+def test_a_summary_whose_writer_had_read_what_is_taken_back_is_void_though_it_ends_before_it(
+    worker: Ground, provider: Rehearsal, bodies: Bodies
+) -> None:
+    """The summariser reads the whole request, its tail too, and may tell of what it read there."""
+    session = worker.session()
+    first = said(worker, provider, session, "first", "one")
+    second = said(worker, provider, session, f"second {CANARY}", "two")
+    span = messages_of(worker, first)
+    edited(worker, session, EditRow(0, "summary", *span, text=f"They began, and later noted: {CANARY}."))
+    rewound(worker, session, second)
+    said(worker, provider, session, "third", "three")
+    assert CANARY.encode() not in bodies(session)[-1]
+    assert shown(worker, session) == ["first", "one", "third", "three"]
 
 
 def test_where_the_past_before_the_cut_was_edited_since_nothing_is_pinned_that_was_never_sent(

@@ -27,15 +27,18 @@ SECTIONS: tuple[tuple[str, str], ...] = (
 SHARE = 0.2
 LEAST, MOST = 1_500, 12_000
 """Of the tokens that a summary stands for it may take a fifth, within these (the seeds' system takes that share)."""
-_WORDS_A_TOKEN = 0.6
+OF_ANSWER = 0.75
+"""Of what one answer may have: a model that reasons spends some of it before the first word."""
+_WORDS_A_TOKEN = 0.5
 
 OPENING = "[Nightshift: summary of the conversation]"
 """How the instruction begins."""
 
 
-def budget(middle_tokens: int, window: int) -> int:
-    """Tokens that the summary may have: a fifth of what it stands for, at most a twentieth of the window."""
-    return round(min(max(middle_tokens * SHARE, LEAST), MOST, max(window / 20, 500)))
+def budget(middle_tokens: int, window: int, answer: int) -> int:
+    """Tokens that the summary may have: a fifth of what it stands for, at most a twentieth of the window, and within
+    the `answer` that one call may give."""
+    return round(min(max(middle_tokens * SHARE, LEAST), MOST, max(window / 20, 500), answer * OF_ANSWER))
 
 
 def tail(tokens: int, tools: Collection[str]) -> str:

@@ -128,8 +128,10 @@ def _compact(ports: Ports, held: Held, seen: Seen, gathered: Gathered, cause: st
     match compaction.compact(ports, held, cause, _arithmetic(held, seen), look.tail(ports.settings)):
         case compaction.Blocked(until, _):
             held.no_compaction_before = until
-        case compaction.Skipped() | compaction.Failed() | compaction.Compacted():
+        case compaction.Skipped(_, None) | compaction.Failed():
             held.no_compaction_before = held.now() + _REST
+        case compaction.Skipped() | compaction.Compacted():
+            pass  # whether the next one may follow at once is the breaker's to say
     return None
 
 

@@ -96,8 +96,10 @@ def _next(messages: list[Json], subject: str, done: int, offered: set[str]) -> T
         for handle in _handles(results, messages, thing):
             if not any(tool == PAGE and known == handle for tool, known, _ in used):
                 return ToolWish(PAGE, {"handle": handle})
-    if SEARCH in offered and not any(tool == SEARCH for tool, _, _ in used):
-        return ToolWish(SEARCH, {"query": subject})
+    searched = [one.input.get("query") for one in asked if one.tool == SEARCH]
+    for query in (subject, subject.rpartition(" ")[2]):
+        if SEARCH in offered and query not in searched:
+            return ToolWish(SEARCH, {"query": query})
     for one in results:
         path = one.input.get("path")
         if READ in offered and isinstance(path, str) and thing in path and not any(t == READ for t, _, _ in used):

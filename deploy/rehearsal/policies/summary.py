@@ -171,7 +171,7 @@ def _filled(lines: Iterable[str], room: float) -> tuple[str, float]:
     for line in lines:
         if line in kept:
             continue
-        size = 1 + max(len(line.split()), len(line) / 6, sum(ord(sign) > FIRST_DENSE for sign in line) / 2)
+        size = 1 + max(len(line.split()), len(line) / 5, sum(ord(sign) > FIRST_DENSE for sign in line) / 2)
         if used + size > room:
             break
         used += size

@@ -41,6 +41,23 @@ where t.id = %(turn)s and t.session = %(session)s
     "turns_pkey",
     "messages_step_key",
 )
+# A child in the background outlives the turn that delegated it: it is at work, or its report is not read yet.
+CHILD_ALIVE = named(
+    "child_alive",
+    """
+with gone as (
+  select distinct m.turn as id from messages m where m.session = %(session)s and m.id >= %(first)s
+)
+select c.id, c.status from gone join turns c on c.parent = gone.id and c.status in ('queued', 'running', 'parked')
+union all
+select c.id, c.status from inbox i join turns c on c.id = i.turn join gone on gone.id = c.parent
+where i.session = %(session)s and i.kind = 'child' and i.folded_into is null
+limit 1
+""",
+    "messages_of_session",
+    "turns_live_children|turns_of_parent",
+    "inbox_waiting|inbox_unread",
+)
 # The newest rewind that is in force, or the one that is named; `restored` where it was undone already.
 UNDOABLE = named(
     "undoable",

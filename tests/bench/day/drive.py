@@ -34,6 +34,7 @@ from tests.bench.house import House
 PATIENCE_S = 120.0
 GRID_S = 5.0
 SLOTS = 32
+INDEX_S = 10.0
 CLOCK_STEP_S = 600.0
 
 
@@ -164,6 +165,8 @@ class Stage:
 
     def send(self, run: Run, turn: Turn) -> str:
         """One turn, its replies told to the provider first."""
+        if turn.asks:
+            self._let_index(run)
         script = {"policy": "recall"} if turn.asks else {"replies": _replies(turn)}
         self.control.post("script", json={"session": run.session, **script}).raise_for_status()
         if turn.scaffold:
@@ -184,6 +187,18 @@ class Stage:
             admitted = intake.admit(self.database, new, on_busy=OnBusy.QUEUE, queue_bound=100)
         self.bell.ring(TurnClass.INTERACTIVE)
         return str(admitted.turn)
+
+    def _let_index(self, run: Run) -> None:
+        """What was said is searchable seconds later, and here hours pass in less: the question waits that long."""
+        query = """
+select not exists (
+  select 1 from messages m where m.session = %s and not exists (select 1 from message_search x where x.message = m.id)
+) as all_found
+"""
+        end = time.monotonic() + INDEX_S
+        while not self.rows(query, run.session)[0]["all_found"] and time.monotonic() < end:
+            self.bell.chore("index")
+            time.sleep(0.1)
 
     def wait(self, turns: Sequence[str]) -> None:
         end = time.monotonic() + PATIENCE_S

@@ -147,10 +147,12 @@ def _lost(title: str, asked: Sequence[Answer]) -> list[Figure]:
     lost = [one for one in asked if not one.right]
     ways = Counter(one.tools[-1] for one in asked if one.right and one.tools)
     by_place = Counter(one.fact.where for one in asked)
+    at_once = Counter(one.fact.where for one in asked if one.right and not one.calls)
     return [
         Figure(
             f"{title}: facts answered from the projection", seen / whole, f"of {whole}", mark=PROJECTED,
-            sense="at least", note=f"where they stood: {dict(by_place)}",
+            sense="at least",
+            note=", ".join(f"{at_once[where]} of {count} {where}" for where, count in by_place.items()),
         ),
         Figure(
             f"{title}: within one further call", near / whole, f"of {whole}", mark=ONE_CALL, sense="at least",
@@ -170,6 +172,10 @@ def _detail(one: Judged) -> dict[str, Any]:
         "uncached": one.uncached, "bound": one.bound, "peak": one.peak, "unedited": one.unedited,
         "compactions": one.compactions, "prunes": dict(one.prunes), "failed": one.failed, "booked": one.booked,
         "told": one.told,
+        "answers": [
+            {"subject": it.fact.subject, "where": it.fact.where, "right": it.right, "tools": it.tools}
+            for it in one.answers
+        ],
     }  # fmt: skip
 
 

@@ -100,7 +100,7 @@ def _window(
             stage.play(batch)
             judged += [report.judge(stage, run, window) for run in batch]
             found.append(
-                _compared(stage, f"{window // 1000:,} k, {'and '.join(sorted({run.plan.name for run in batch}))}")
+                _compared(stage, f"{window // 1000:,} k, {' and '.join(sorted({run.plan.name for run in batch}))}")
             )
             if "replay" in parts and batch[0].plan.name == "day":
                 found.append(_replayed(stage, batch[0], window))

@@ -6,8 +6,8 @@ alter table inbox add constraint inbox_kind_check
   check (kind in ('input', 'steer', 'delivery', 'child', 'rewind', 'restore', 'compact'));
 
 -- The same rules as shared.request.edits.apply; a test compares the two. A restore names the rewind that it undoes. A
--- summary is void while a later rewind that is in force reaches into it, and from the moment at which an earlier one that
--- did was undone, for it was made without what then came back.
+-- summary is void while a later rewind is in force whose first message was there when it was made, for whoever wrote it had
+-- read that; and from the moment at which an earlier one that reaches into it was undone, for it was made without that.
 create view standing_rewinds as
 select e.id, e.session, e.first, e.last from edits e
 where e.kind = 'rewind'
@@ -17,10 +17,10 @@ create view standing_summaries as
 select e.id, e.session, e.first, e.last, e.kept from edits e
 where e.kind = 'summary' and not exists (
   select 1 from edits w where w.session = e.session and w.kind = 'rewind'
-    and w.first <= e.last and w.last >= e.first
     and case when w.id > e.id
-      then not exists (select 1 from edits r where r.session = w.session and r.kind = 'restore' and r.first = w.id)
-      else (
+      then w.first < e.id and not exists (
+        select 1 from edits r where r.session = w.session and r.kind = 'restore' and r.first = w.id)
+      else w.first <= e.last and w.last >= e.first and (
         select min(r.id) from edits r where r.session = w.session and r.kind = 'restore' and r.first = w.id
       ) > e.id end
 );

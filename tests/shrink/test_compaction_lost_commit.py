@@ -1,0 +1,53 @@
+"""A compaction whose reply is lost is never written twice: it is read, under the session's lock, whether it landed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from deploy.drill.swallow import Loss, Proxy, swallowing
+from deploy.local.servers import Servers
+from tests.ground import Ground, Rehearsal, ground
+from tests.shrink.compacting import GOOD, claim, compact, go_on, long_session
+from workers.compaction import run
+
+
+@pytest.fixture(scope="module")
+def lossy(
+    module_database_url: str, servers: Servers, provider: Rehearsal, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[tuple[Ground, Proxy]]:
+    folder = Path(tempfile.mkdtemp(prefix="ns-"))
+    home = tmp_path_factory.mktemp("lossy")
+    with (
+        swallowing(module_database_url, folder) as proxy,
+        ground(proxy.url, servers.valkey.url, provider.url, home) as made,
+    ):
+        yield made, proxy
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+def test_a_summary_stands_once_though_the_reply_to_its_write_is_lost(
+    lossy: tuple[Ground, Proxy], provider: Rehearsal, loss: Loss
+) -> None:
+    worker, proxy = lossy
+    session = long_session(worker, provider, [{"text": GOOD}], [{"text": "went on"}], steps=4)
+    turn = worker.turn(session, "And now?")
+    held = claim(worker)
+    before = proxy.lost
+    proxy.lose((b"canary-7",), loss)
+    came = compact(worker, held)
+    assert proxy.lost == before + 1
+    assert isinstance(came, run.Compacted)
+    edits = worker.rows("select id from edits where session = %s and kind = 'summary'", session)
+    assert [edit["id"] for edit in edits] == [came.edit]
+    assert len(worker.rows("select 1 from reductions where session = %s and decision = 'compact'", session)) == 1
+    row = worker.one("select * from sessions where id = %s", session)
+    assert (row["last_edit"], row["fallback_streak"], row["verdict_due"]) == (held.last_edit, 0, True)
+    go_on(worker, held)
+    assert worker.view(turn)["answer"] == "went on"
+    assert len(worker.rows("select 1 from calls where session = %s and purpose = 'summary'", session)) == 1
