@@ -6,6 +6,7 @@ each worker's question, and by the sweep.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
 import structlog
@@ -31,10 +32,17 @@ def follow(serving: Services, turn: UUID, found: Cancelled, who: UUID) -> None:
         log.warning("cancel.tree_left", turn=str(turn), code=error.code)
 
 
-def one(serving: Services, turn: UUID, who: UUID) -> None:
+def one(
+    serving: Services,
+    turn: UUID,
+    who: UUID,
+    how: Callable[[Connection, UUID, UUID | None], Cancelled] = cancel.cancel,
+) -> None:
+    """A transaction of its own; one that is over by now is left alone."""
+
     def work(connection: Connection) -> Cancelled:
         with connection.transaction():
-            return cancel.cancel(connection, turn, who)
+            return how(connection, turn, who)
 
     try:
         found = serving.database.read(work)

@@ -34,6 +34,7 @@ class Sweep:
             self._waker.run,
             lambda: parks.end_left(self._room),
             lambda: stopping.cancel_stopped(self._room),
+            lambda: stopping.cancel_of_disabled(self._room),
             lambda: ring_waiting(self._room),
             lambda: warmth.keep(self._room),
         ]

@@ -9,19 +9,23 @@ from uuid import UUID
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from api import answers, commands, pages
+from api import answers, cancelling, commands, pages
 from api.auth import allow
 from api.commands import Answer
 from api.injected import Reading, Serving, Writing, identifier
 from api.openapi import accepts, gives
 from api.reads import people
+from api.services import Services
 from api.wire.people import Person, PersonAsked, PersonChange, PersonPage, Token, TokenAsked, TokenPage
+from shared.errors import NightshiftError
 from shared.store import people as changing
 from shared.store.pool import Connection
 from shared.store.principals import new_token, token_digest
+from shared.store.statements import every, stops
 from shared.values import PrincipalKind, Role
 
 router = APIRouter(tags=["people"])
+MOST_AT_ONCE = 100
 
 
 @router.get("/v1/people", responses=gives(PersonPage))
@@ -51,16 +55,29 @@ def add_person(serving: Serving, written: Writing) -> Response:
 
 @router.patch("/v1/people/{person}", openapi_extra=accepts(PersonChange), responses=gives(Person))
 def change_person(serving: Serving, written: Writing, person: str) -> Response:
-    """Give another role, or take the access away. It holds within a second."""
+    """Give another role, or take the access away. It holds within a second. What a person who is disabled has queued is
+    cancelled and told in the audit; what runs goes on."""
     allow(written.caller, Role.ADMIN)
     id_, asked = identifier(person), written.body(PersonChange)
+    by = written.caller.principal.id
 
     def effect(connection: Connection) -> Answer:
         people.find(connection, id_)
-        changing.change(connection, written.caller.principal.id, id_, asked.role, asked.disabled)
-        return Answer(200, answers.text(people.find(connection, id_)))
+        changing.change(connection, by, id_, asked.role, asked.disabled)
+        after = (lambda: _cancel_queued(serving, id_, by)) if asked.disabled else None
+        return Answer(200, answers.text(people.find(connection, id_)), after=after)
 
     return commands.perform(serving, written, effect).response()
+
+
+def _cancel_queued(serving: Services, person: UUID, by: UUID) -> None:
+    """The first of them at once. No claim takes any, and the sweep cancels what is left."""
+    values = {"person": person, "limit": MOST_AT_ONCE}
+    try:
+        for row in serving.database.read(lambda c: every(c, stops.OF_DISABLED, values)):
+            cancelling.one(serving, row["id"], by, changing.cancel_of_disabled)
+    except NightshiftError:
+        return
 
 
 @router.get("/v1/tokens", responses=gives(TokenPage))

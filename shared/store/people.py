@@ -10,6 +10,8 @@ from uuid import UUID
 
 from shared.errors import Refused
 from shared.ids import uuid7
+from shared.store import cancel
+from shared.store.cancel import Cancelled
 from shared.store.pool import Connection
 from shared.store.principals import token_digest
 from shared.values import PrincipalKind, Role
@@ -52,6 +54,13 @@ def change(connection: Connection, by: UUID, person: UUID, role: Role | None, di
     _keep_an_admin(connection)
 
 
+def cancel_of_disabled(connection: Connection, turn: UUID, by: UUID | None) -> Cancelled:
+    """A queued turn of somebody who was disabled, which no claim takes any more. Raises what `cancel.cancel` raises."""
+    found = cancel.cancel(connection, turn, by)
+    _audit(connection, by, "turn.cancelled", turn, "who asked for it is disabled")
+    return found
+
+
 def add_token(connection: Connection, by: UUID, person: UUID, token: str, label: str) -> UUID:
     """Raises Refused `person_disabled` (409). The person must be there."""
     row = connection.execute(
@@ -81,7 +90,7 @@ def _keep_an_admin(connection: Connection) -> None:
         raise Refused("no admin would be left who can sign in: make another one first", code="last_admin", status=409)
 
 
-def _audit(connection: Connection, by: UUID, action: str, subject: UUID, detail: str) -> None:
+def _audit(connection: Connection, by: UUID | None, action: str, subject: UUID, detail: str) -> None:
     connection.execute(
         "insert into audit (principal, action, subject, detail) values (%s, %s, %s, %s)",
         (by, action, str(subject), detail),

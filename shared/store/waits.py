@@ -31,13 +31,15 @@ def wake(connection: Connection, turn: UUID) -> Woken:
 
 
 def decide(connection: Connection, approval: UUID, by: UUID, role: Role, *, approve: bool, note: str | None) -> Woken:
-    """One decision on one request. Raises Refused: `not_found`, `role_too_low`, `four_eyes`, `approval_over`,
+    """One decision on one request. Raises Refused: `not_found`, `role_insufficient`, `four_eyes`, `approval_over`,
     `already_decided`."""
     found = one(connection, waiting.FIND_APPROVAL, {"approval": approval})
     if found is None:
         raise Refused("there is no such approval", code="not_found", status=404)
     if ROLE_RANK[role] < ROLE_RANK[Role(found["role"])]:
-        raise Refused(f"only a person with the role {found['role']} may decide this", code="role_too_low", status=403)
+        raise Refused(
+            f"only a person with the role {found['role']} may decide this", code="role_insufficient", status=403
+        )
     if found["four_eyes"] and found["requested_by"] == by:
         raise Refused("four eyes: somebody other than who asked must decide this", code="four_eyes", status=403)
     one(connection, turn_end.LOCK_TURN, {"turn": found["turn"]})

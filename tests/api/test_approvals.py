@@ -102,8 +102,8 @@ def test_a_decision_that_cannot_be_made_says_why_and_changes_nothing(
     worker: Ground, provider: Rehearsal, api: Api, anna: Person, owen: Person, admin: Person
 ) -> None:
     _, (write, todo, look) = _parked(worker, provider, owen, WRITE, NOTE, LOOK)
-    assert _code(_decide(anna, write)) == (403, "role_too_low")
-    assert _code(_decide(owen, look)) == (403, "role_too_low")
+    assert _code(_decide(anna, write)) == (403, "role_insufficient")
+    assert _code(_decide(owen, look)) == (403, "role_insufficient")
     assert _code(_decide(owen, todo)) == (403, "four_eyes")
     assert _code(_decide(api.person("vera", Role.VIEWER), write)) == (403, "role_insufficient")
     for scope in ("session", "always"):

@@ -14,6 +14,7 @@ import pytest
 from deploy.local.servers import Servers
 from shared.values import Role
 from tests.api.conftest import fresh_database
+from tests.api.hand import Hand
 from tests.api.serving import Api, Person, serving, settings_for
 
 UNKNOWN = "01900000-0000-7000-8000-000000000000"
@@ -53,6 +54,23 @@ def test_a_person_is_added_signs_in_changes_and_goes(api: Api, admin: Person) ->
     assert [row["action"] for row in rows] == [
         "people.added", "tokens.added", "people.role", "tokens.revoked", "people.disabled",
     ]  # fmt: skip
+
+
+def test_what_a_disabled_person_has_queued_is_cancelled_and_told_in_the_audit(
+    api: Api, admin: Person, anna: Person, ben: Person, hand: Hand
+) -> None:
+    session = anna.session(audience="team")
+    running, queued, bens = anna.turn(session), anna.turn(session), ben.turn(session)
+    alone = anna.turn(anna.session())
+    hand.claim(running)
+    assert admin.http.patch(f"/v1/people/{anna.id}", json={"disabled": True}).json()["disabled"] is True
+    rows = api.rows("select id::text, status from turns where id = any(%s::uuid[])", [running, queued, bens, alone])
+    assert {row["id"]: row["status"] for row in rows} == {
+        running: "running", queued: "cancelled", bens: "queued", alone: "cancelled",
+    }  # fmt: skip
+    told = api.rows("select principal, subject, detail from audit where action = 'turn.cancelled' order by id")
+    assert [(line["principal"], line["subject"]) for line in told] == [(admin.id, queued), (admin.id, alone)]
+    assert "disabled" in told[0]["detail"]
 
 
 def test_a_token_is_shown_once_and_stored_nowhere(api: Api, admin: Person, anna: Person) -> None:

@@ -240,9 +240,9 @@ def test_what_may_not_be_decided_here_is_asked_on_and_never_sent_as_words(surfac
     typist.type("go")
     typist.see("allow write_file")
     for count in (1, 2):
-        surface.refusals = [(403, {"code": "role_too_low", "detail": "only a person with the role approver"}, {})]
+        surface.refusals = [(403, {"code": "role_insufficient", "detail": "only a person with the role approver"}, {})]
         typist.type("y")
-        typist.see("role_too_low", count)
+        typist.see("role_insufficient", count)
     typist.type("y")
     typist.see("approved: write_file")
     assert not [asked for asked in surface.asked if asked.path.endswith("/steer")]

@@ -8,6 +8,7 @@ import pytest
 
 from scheduler.ringing import ring_waiting
 from scheduler.room import Room
+from scheduler.stopping import cancel_of_disabled
 from shared.store.pool import Connection
 from shared.store.statements import admission, one
 from shared.values import TurnClass
@@ -58,6 +59,19 @@ def test_nobody_is_rung_for_what_an_admin_stopped(world: World, scope: str) -> N
         assert room.counters["rings"] == 1
         world.do("update stops set lifted_at = clock_now(), lifted_by = placed_by")
         assert ring_waiting(room) == 1
+
+
+def test_what_a_disabled_person_has_queued_is_not_claimed_and_ended_by_the_sweep(world: World) -> None:
+    """As where the request that disabled them died right after its commit."""
+    turn = world.admit()
+    world.do("update principals set disabled_at = clock_now()")
+    with world.room() as room:
+        assert (ring_waiting(room), _claimed(world, room)) == (0, 0)
+        assert cancel_of_disabled(room) == 1
+        assert cancel_of_disabled(room) == 0
+    assert world.turn(turn)["status"] == "cancelled"
+    told = world.row("select principal, action from audit where subject = %s", str(turn))
+    assert (told["principal"], told["action"]) == (None, "turn.cancelled")
 
 
 def test_nobody_is_rung_for_those_who_wait_for_their_leader(world: World) -> None:

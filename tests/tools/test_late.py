@@ -17,7 +17,7 @@ from tests.tools import signalling
 from tests.tools.conftest import Bench
 from tests.tools.test_children import children_of, launcher_pid
 from workers.pause import Point
-from workers.tools import launcher
+from workers.tools import jobs, launcher
 from workers.tools.context import Came, ToolContext, ToolLost, ToolResult, ToolStopped
 
 
@@ -122,6 +122,14 @@ def test_a_run_that_may_happen_once_is_not_asked_again_when_its_launcher_dies(
     bench.cancelled = kill_while_it_runs
     with pytest.raises(ToolLost, match="outcome unknown"):
         signalling.act(bench.context(), pipe[1], "while :; do :; done")
+
+
+def test_a_job_that_acts_ends_when_others_were_told_that_it_does_however_late_it_began() -> None:
+    assert jobs.bounds(110.0, 100.0, acts=True) == (10.0, 10.0)
+    assert jobs.bounds(110.0, 109.0, acts=True) == (1.0, 1.0)
+    seconds, wall_seconds = jobs.bounds(110.0, 109.0, acts=False)
+    assert wall_seconds > seconds == 1.0  # its worker is the first to end it, and says why
+    assert jobs.bounds(110.0, 200.0, acts=True)[1] > 0  # a timer of nothing would be none
 
 
 def test_how_a_run_ended_that_did_not_come_to_its_end() -> None:

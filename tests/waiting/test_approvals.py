@@ -102,7 +102,7 @@ def test_who_has_not_the_role_does_not_decide(worker: Ground, provider: Rehearsa
     (approval,) = _pending(worker, turn)
     with pytest.raises(Refused) as refused:
         _decide(worker, approval, approve=True, role=Role.MEMBER)
-    assert refused.value.code == "role_too_low"
+    assert refused.value.code == "role_insufficient"
 
 
 def test_requests_of_one_batch_stand_together_in_call_order(worker: Ground, provider: Rehearsal) -> None:

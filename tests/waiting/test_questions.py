@@ -172,3 +172,15 @@ def test_a_cancel_voids_the_question_and_the_next_turn_works(worker: Ground, pro
     worker.look()
     assert worker.view(following)["answer"] == "fine"
     assert all(call["extended"] is not False for call in provider.ledger(session))
+
+
+@pytest.mark.parametrize("blank", ["", " \n\t", "\u00a0"])
+def test_a_blank_question_is_refused_to_the_model_and_reaches_nobody(
+    worker: Ground, provider: Rehearsal, blank: str
+) -> None:
+    _, turn = _asking(worker, provider, _ask(blank))
+    worker.look()
+    assert (worker.view(turn)["status"], worker.rows("select 1 from questions")) == ("done", [])
+    ((status, result),) = _results(worker, turn)
+    assert status == "failed"
+    assert result.strip()

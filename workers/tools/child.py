@@ -169,7 +169,8 @@ def _ask_once(
             begin_by = _begin_by(context, until)
             context.pausing(Point.STARTING)
             LAUNCHER.submit(theirs, name, begin_by)
-        message = json.dumps({**request, "seconds": until - boottime()}).encode()
+        acts = context.repeat is not Repeat.REPEATABLE
+        message = json.dumps({**request, "until": until, "acts": acts}).encode()
         with suppress(BrokenPipeError, ConnectionResetError):  # what the launcher said is still there to be read
             socket.send_fds(ours, [len(message).to_bytes(4, "big")], list(fds))
             ours.sendall(message)

@@ -11,12 +11,15 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from shared.boottime import boottime
 from workers.tools import confine, git_job, render_job, rendered, search_job
 
 _MOST_REQUEST = 1 << 20
 _MEMORY = 768 << 20
 _GIT_MEMORY = 2048 << 20
 _GRACE_S = 2.0
+"""For the worker to be first, which says why. A job that acts has none: others were told until when it may."""
+_LEAST_S = 0.05  # a timer of nothing is none
 _SOFT = 0.8
 """The part of its time after which a job stops by itself and tells what it has."""
 
@@ -34,12 +37,12 @@ def run(job: socket.socket, begin_by: float) -> int:
     for fd in fds:  # a job that is asked again gets the same open files, read as far as its dead predecessor came
         with suppress(OSError):
             os.lseek(fd, 0, os.SEEK_SET)
-    seconds = float(request["seconds"])
+    seconds, wall_seconds = bounds(float(request["until"]), boottime(), acts=bool(request["acts"]))
     kind = str(request["job"])
     confine.limit(
         memory_bytes=_GIT_MEMORY if kind == "git" else _MEMORY,
         cpu_seconds=int(seconds) + 2,
-        wall_seconds=seconds + _GRACE_S,
+        wall_seconds=wall_seconds,
     )
     if kind == "git":
         return git_job.become(job, request, fds, begin_by)
@@ -49,6 +52,13 @@ def run(job: socket.socket, begin_by: float) -> int:
     answer = work(request, fds, lambda: time.monotonic() >= until)
     job.sendall(json.dumps(answer).encode())
     return 0
+
+
+def bounds(until: float, now: float, *, acts: bool) -> tuple[float, float]:
+    """How long it may work, and after how many seconds it is ended by its own clock though nobody is left to end it:
+    however late it began, one that acts is over when others were told that it is."""
+    seconds = max(_LEAST_S, until - now)
+    return seconds, seconds if acts else seconds + _GRACE_S
 
 
 def _receive(job: socket.socket) -> tuple[dict[str, Any], list[int]]:

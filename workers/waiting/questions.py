@@ -22,7 +22,10 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object]) -
     """How the question stands; it is asked now where it was not. Raises LeaseLost."""
     row = _row(ports, held, run)
     if row is None:
-        _ask(ports, held, run, clean_text(str(arguments["question"])))
+        question = clean_text(str(arguments["question"]))
+        if not question.strip():
+            return answered(run, "the question is blank: say what the person is to answer", RunStatus.FAILED)
+        _ask(ports, held, run, question)
         row = _row(ports, held, run)
     elif row["status"] == "open" and row["over"]:
         close(ports, held, "expired", None, due=True)

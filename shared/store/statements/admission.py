@@ -21,9 +21,10 @@ CLAIM_LOCK = 7_231_001
 # SKIP LOCKED alone would run 10 where 4 are allowed: this lock is what holds a limit.
 CLAIM_LOCK_TAKE = named("claim_lock_take", "select pg_advisory_xact_lock(%(key)s)")
 
-# What may not run now, worked out once a pick: what an admin has stopped, whose limit is reached (a limit that is null
-# is none, and then nothing is counted for it), and which shared prefixes a leader is about to warm. A gate stands only
-# while its leader runs under the claim that made it one, so death, cancel, park and end free it without a write.
+# What may not run now, worked out once a pick: what an admin has stopped, who is disabled, whose limit is reached (a
+# limit that is null is none, and then nothing is counted for it), and which shared prefixes a leader is about to warm.
+# A gate stands only while its leader runs under the claim that made it one, so death, cancel, park and end free it
+# without a write.
 _CLOSED = """
 held as materialized (
   select r.requested_by, r.job, r.parent, s.profile, s.provider
@@ -34,7 +35,8 @@ held as materialized (
   select x.scope, x.subject from stops x where x.lifted_at is null
 ), closed as materialized (
   select exists (select 1 from stopped where scope = 'fleet') as fleet,
-    array(select subject from stopped where scope = 'person') as persons,
+    array(select subject from stopped where scope = 'person')
+      || array(select p.id::text from principals p where p.disabled_at is not null) as persons,
     array(select subject from stopped where scope = 'job') || array(
       select job::text from held where job is not null group by job having count(*) >= %(job_limit)s::int) as jobs,
     array(select subject from stopped where scope = 'profile') || array(

@@ -36,6 +36,17 @@ select id from x
 """,
     "stops_pkey|stops_standing",
 )
+# What nobody will claim: queued turns of principals that were disabled; `person` narrows it to one.
+OF_DISABLED = named(
+    "of_disabled",
+    """
+select t.id from principals p join turns t on t.requested_by = p.id and t.status = 'queued'
+where p.disabled_at is not null and (%(person)s::uuid is null or p.id = %(person)s)
+order by t.parent is not null, t.seq limit %(limit)s
+""",
+    "principals_disabled|principals_pkey",
+    "turns_admission",
+)
 # Live turns from before a standing stop that cancels, parents first; `stop` narrows it to one stop. A turn that was
 # told to end already is its holder's to end.
 DOOMED = named(

@@ -3,6 +3,7 @@
 alter table turns add column job uuid references jobs, add column shared_key text;
 create index turns_questions on turns (requested_by, admit_key, id) where status = 'queued' and class = 'interactive';
 create index turns_sharing on turns (shared_key) where status = 'queued' and shared_key is not null;
+create index principals_disabled on principals (id) where disabled_at is not null;
 create index turns_finished on turns (finished_at) where finished_at is not null;
 
 -- A prefix is known by its whole text, which names its session; what siblings share of it has a name of its own here.
