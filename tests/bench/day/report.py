@@ -17,6 +17,8 @@ from tests.bench.figures import Figure
 
 RATIO = {"day": 0.42, "sparse": 0.32, "night": 0.40, "team": 0.50}
 """Of the never-edited bill with one-hour marks, the mean of all seeds."""
+MARKED = "claude-opus-5-5"
+"""The marks of a bill are for its prices."""
 ANY_SEED, OF_SEEDS_DEFAULTS, COMPACTIONS = 0.50, 0.30, 3
 PROJECTED, ONE_CALL = 0.70, 0.95
 BUCKETS = ("input", "read", "write_5m", "write_1h", "output")
@@ -100,11 +102,12 @@ def figures(judged: Sequence[Judged]) -> list[Figure]:
     for one in judged:
         groups.setdefault((one.name, one.model, one.window), []).append(one)
     for (name, model, window), ones in groups.items():
-        found += _of_group(f"{name}, {model}, {window // 1000:,} k", name, window, ones)
+        title = f"{name}, {model}, {window // 1000:,} k"
+        found += _of_group(title, name, window, ones, marked=model == MARKED)
     return found
 
 
-def _of_group(title: str, name: str, window: int, ones: Sequence[Judged]) -> list[Figure]:
+def _of_group(title: str, name: str, window: int, ones: Sequence[Judged], *, marked: bool) -> list[Figure]:
     ratios = [one.ratio for one in ones]
     paid = mean(one.paid for one in ones)
     spread = ", ".join(f"{ratio:.2f}" for ratio in ratios)
@@ -113,12 +116,13 @@ def _of_group(title: str, name: str, window: int, ones: Sequence[Judged]) -> lis
     pruned = sum((one.prunes for one in ones), Counter[str]())
     found = [
         Figure(
-            f"{title}: the bill", paid, "$", mean(one.never_1h for one in ones), "never edited, 1 h", mark=RATIO[name],
+            f"{title}: the bill", paid, "$", mean(one.never_1h for one in ones), "never edited, 1 h",
+            mark=RATIO[name] if marked else None,
             judged=mean(ratios), note=f"each seed {spread}", detail={"runs": [_detail(one) for one in ones]},
         ),
         Figure(
             f"{title}: beside the seeds' defaults, simulated", paid, "$", mean(one.seeds for one in ones), "seeds'",
-            mark=OF_SEEDS_DEFAULTS if name == "day" and window >= 1_000_000 else None,
+            mark=OF_SEEDS_DEFAULTS if marked and name == "day" and window >= 1_000_000 else None,
             judged=mean(one.paid / one.seeds for one in ones),
             note=f"as released {mean(one.released for one in ones):.2f} $, "
             f"{mean(one.seeds_compactions for one in ones):.1f} compactions",
@@ -134,7 +138,8 @@ def _of_group(title: str, name: str, window: int, ones: Sequence[Judged]) -> lis
         ),
     ]  # fmt: skip
     if name == "day":
-        found.insert(1, Figure(f"{title}: the worst seed", max(ratios), "of never edited, 1 h", mark=ANY_SEED))
+        limit = ANY_SEED if marked else None
+        found.insert(1, Figure(f"{title}: the worst seed", max(ratios), "of never edited, 1 h", mark=limit))
     return found + _lost(title, [answer for one in ones for answer in one.answers])
 
 

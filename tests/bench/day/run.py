@@ -66,7 +66,8 @@ def main(argv: list[str]) -> int:
             except Exception:  # noqa: BLE001 - one that breaks must not cost the figures of the others; the exit code tells
                 broken.append(name)
                 traceback.print_exc()
-    report.show(judged)
+    if judged:
+        report.show(judged)
     found = [*report.figures(judged), *found]
     table.show(found)
     print(f"{sum(sum(one.calls.values()) for one in judged)} calls; {time.monotonic() - began:.0f} s in all")
