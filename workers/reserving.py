@@ -208,7 +208,11 @@ def _draft(
     request, _, repairs = repair.mend(request) if held.judge or tail is not None else (request, None, ())
     held.judge = False
     counted = estimate.estimate(request, model)
-    projected = estimate.projected(held.baseline[1], held.baseline[0], counted) if held.baseline else counted
+    # A last call has no tools: what was billed with them says nothing of it.
+    anchor = held.baseline if purpose is not Purpose.FINAL else None
+    projected = estimate.projected(anchor[1], anchor[0], counted) if anchor else counted
+    # A cap holds whatever an edit left out weighed on the bill: its worst case is the larger count.
+    dearest = max(projected, counted) if anchor and counted < anchor[0] else projected
     room = known.window - projected
     if room < 256:
         return Refusal(
@@ -218,7 +222,7 @@ def _draft(
         )
     most = 1 if purpose is Purpose.PING else ports.settings.max_output_tokens
     max_tokens = max(1, min(most, known.max_output, room))
-    worst = prices.worst(model, projected, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl)
+    worst = prices.worst(model, dearest, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl)
     decided = budget.reserve(worst, model, caps.caps(ports, held))
     match decided:
         case budget.Unpriced(message):

@@ -123,7 +123,7 @@ def test_the_projection_of_a_session_without_a_call_is_empty_and_then_what_the_m
     session = anna.get(f"/v1/turns/{turn}").json()["session_id"]
     path = f"/v1/sessions/{session}/messages"
     assert anna.get(path, view="projection").json() == {
-        "items": [], "next": None, "system": [], "tools": [], "estimate": 0,
+        "items": [], "next": None, "system": [], "tools": [], "estimate": 0, "rewound": [],
     }  # fmt: skip
     _call(api, turn, 1, "0.1")
     hand.commit(turn, "one")

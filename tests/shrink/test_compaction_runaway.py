@@ -61,6 +61,11 @@ def attempts(worker: Ground, session: UUID) -> list[float]:
     return [row["at"] - rows[0]["at"] for row in rows]
 
 
+def prunes(worker: Ground, session: UUID) -> int:
+    query = "select count(*) as n from reductions where session = %s and decision = 'prune'"
+    return worker.one(query, session)["n"]
+
+
 def reasons(worker: Ground, session: UUID) -> list[str]:
     rows = worker.rows("select arithmetic from reductions where session = %s and decision = 'blocked'", session)
     told = [json.loads(row["arithmetic"]) for row in rows]
@@ -86,7 +91,7 @@ CASES = [
     Case("floor-above-the-threshold", 0.01, 2, "tools and system prompt alone take", WELL),
     Case("irreducible-middle", 0.1, 60, "nothing could be left out", WELL, "", 1_000_000, 1_000),
     Case("dead-summariser", 0.13, 90, "the last summary failed", {"fault": {"kind": "status", "status": 503}}),
-    Case("never-small-enough", 0.2, 90, "left the prompt over its threshold", WELL, opening="a long task " * 9_000),
+    Case("never-small-enough", 0.2, 90, "has not been seen to help", WELL, opening="a long task " * 9_000),
 ]
 
 
@@ -101,8 +106,9 @@ def test_at_most_one_attempt_in_five_minutes_whatever_is_wrong(
     with workers(module_database_url, servers, provider, tmp_path, **more) as fleet:
         session = played(fleet, provider, [case.summary], case.items, case.opening)
         made = attempts(fleet[0], session)
-        told = reasons(fleet[0], session)
+        told, pruned = reasons(fleet[0], session), prunes(fleet[0], session)
     apart = [b - a for a, b in itertools.pairwise(made)]
     assert all(gap >= 300 for gap in apart), made
     assert (len(made) == 0) if case.name.startswith("floor") else (2 <= len(made) <= 3), made
     assert any(case.told in why for why in told), told
+    assert pruned <= 3, "nor is the cache lost every turn for want of a summary"

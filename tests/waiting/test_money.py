@@ -272,7 +272,11 @@ def test_a_turn_that_waits_for_money_is_cancelled_like_any_other(worker: Ground,
 
 def test_the_last_call_that_has_no_room_waits_too_and_repeats_nothing(small: Ground, provider: Rehearsal) -> None:
     """The steps are used up and the results stand when the call for the last words does not fit."""
-    _, turn = _after_one_call(small, provider, LOOK, {"text": "the last words"}, max_steps=1)
+    much = {
+        **LOOK,
+        "text": "so far " * 50,
+    }  # a last call leaves the tools out, and would fit into what is left of little
+    _, turn = _after_one_call(small, provider, much, {"text": "the last words"}, max_steps=1)
     _cap(small, "turn", turn, Decimal(1))
     small.look()
     row = small.view(turn)

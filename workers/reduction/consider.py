@@ -112,7 +112,7 @@ def _set_ttl(ports: Ports, held: Held, seen: Seen, ttl: Ttl) -> None:
 
 
 def _compact(ports: Ports, held: Held, seen: Seen, gathered: Gathered, cause: str, ttl: Ttl) -> Gathered | None:
-    """A summary; where that may not be, or does not help, stubs if they make room."""
+    """A summary; where that may not be, or does not help, stubs where they are worth their price."""
     over = seen.sizes.prompt >= seen.sizes.room
     floor = full.of_floor(seen.sizes, held.claim.model, limits(held.claim.model).window)
     if floor is not None:
@@ -120,7 +120,10 @@ def _compact(ports: Ports, held: Held, seen: Seen, gathered: Gathered, cause: st
     wait = held.no_compaction_before
     if floor is not None or (wait is not None and held.now() < wait):
         least = COLD_LEAST if seen.gap.cold else WARM_LEAST
-        if over and seen.sizes.drop >= least:
+        # Each turn brings about as much as the last prune took out: at the threshold alone it would be done every turn,
+        # and each time the cache is lost. What does not fit the window at all is `overflowed`'s.
+        worth = seen.gap.cold or decide.paid_for(held.context, seen.prices, seen.sizes)
+        if over and worth and seen.sizes.drop >= least:
             _prune(ports, held, seen, cause, ttl, least=least, coming=len(gathered.messages))
         return gathered
     reserving.commit_rows(ports, held, gathered)

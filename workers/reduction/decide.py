@@ -79,7 +79,7 @@ def decide(state: Context, prices: Relative, gap: Gap, sizes: Sizes, rules: Rule
         found = "compact", "meter"
     elif over:
         found = _over(sizes, rules)
-    elif _may_prune_warm(state, sizes, rules) and state.meter >= FULL * edit_price(state, prices, sizes):
+    elif _may_prune_warm(state, sizes, rules) and paid_for(state, prices, sizes):
         found = "prune", "meter"
     else:
         found = None
@@ -90,6 +90,11 @@ def decide(state: Context, prices: Relative, gap: Gap, sizes: Sizes, rules: Rule
             return Compact(cause, best)
         case _:
             return SetTtl(ttl) if ttl is not state.ttl else Keep()
+
+
+def paid_for(state: Context, prices: Relative, sizes: Sizes) -> bool:
+    """Whether carrying what a prune would take out has cost nearly as much as the prune."""
+    return state.meter >= FULL * edit_price(state, prices, sizes)
 
 
 def edit_price(state: Context, prices: Relative, sizes: Sizes) -> float:
