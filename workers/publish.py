@@ -33,6 +33,7 @@ class Publisher:
         self._client = client
         self._may_act = may_act
         self._lock = threading.Lock()
+        self._sending = threading.Lock()
         self._waiting: dict[Key, list[Event]] = {}
         self._counted: dict[Key, int] = {}
         self._asides: list[Aside] = []
@@ -76,7 +77,13 @@ class Publisher:
             self._counted.pop((turn, fence), None)
 
     def flush(self) -> None:
-        """Send what waits, now. Failing is counted, not raised."""
+        """Send what waits, now; whoever comes back from it knows that all before it was sent or dropped. One at a time:
+        of two at once the later events could stand first, and a reader drops what comes behind them. Failing is
+        counted, not raised."""
+        with self._sending:
+            self._flush()
+
+    def _flush(self) -> None:
         with self._lock:
             batch, self._waiting = self._waiting, {}
             asides, self._asides = self._asides, []
