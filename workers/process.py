@@ -93,7 +93,9 @@ def _serve(settings: Settings) -> int:
     hints.start()
     child.LAUNCHER.start()
     queues = sorted({QUEUES[TurnClass.JOB if c is TurnClass.CHORE else c] for c in classes})
-    hearing = Hearing(redis_client, queues, lambda: len(turns) < settings.slots and not life.draining, _end_me)
+    hearing = Hearing(
+        redis_client, queues, lambda: len(turns) < settings.slots and not life.draining, _end_me, lambda: len(turns) > 0
+    )
     _answer_the_doorbell(app, ports, turns, Slots(settings.slots, classes), hearing)
     _drain_on_shutdown(ports, turns)
     hearing.start()

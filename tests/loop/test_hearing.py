@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shared import stream
-from workers.hearing import LOOKS, Hearing
+from workers.hearing import LOOKS, LOOKS_AT_WORK, Hearing
 
 QUEUE = "hearing-test"
 
@@ -23,13 +23,16 @@ class Scene:
     client: Any
     hearing: Hearing
     free: bool = True
+    at_work: bool = False
     ends: list[str] = field(default_factory=list[str])
 
 
 def _scene(url: str) -> Scene:
     client = stream.connect(url)
     scene = Scene(client, None)  # pyright: ignore[reportArgumentType] - set in the next line
-    scene.hearing = Hearing(client, [QUEUE, "none"], lambda: scene.free, lambda: scene.ends.append("end"))
+    scene.hearing = Hearing(
+        client, [QUEUE, "none"], lambda: scene.free, lambda: scene.ends.append("end"), lambda: scene.at_work
+    )
     return scene
 
 
@@ -48,6 +51,15 @@ def test_rings_that_lie_unheard_end_the_process_once(scene: Scene) -> None:
     for _ in range(3):
         scene.hearing.look()
     assert (scene.ends, scene.hearing.deaf) == (["end"], True)
+
+
+def test_a_worker_at_work_is_given_longer(scene: Scene) -> None:
+    scene.at_work = True
+    for _ in range(LOOKS_AT_WORK - 1):
+        scene.hearing.look()
+    assert scene.ends == []
+    scene.hearing.look()
+    assert scene.ends == ["end"]
 
 
 def test_one_ring_that_is_heard_is_enough(scene: Scene) -> None:
