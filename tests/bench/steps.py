@@ -20,15 +20,12 @@ AT = {10: (1, 17), 100: (42, 58), 1_000: (484, 516)}
 """For each number of messages: the steps between whose requests is measured (a step adds two messages)."""
 
 
-UNEDITED = {name: 0 for name in ("compact_by_meter", "prune_warm", "prune_cold", "stub_at_birth")}
-"""The bare loop sends everything: what is compared is the same requests, and the provider's script counts the calls in
-them. Whether the past is to be edited is still decided before each call."""
-
-
 def measure(house: House) -> list[Figure]:
     ours: dict[int, list[float]] = {at: [] for at in AT}
     theirs: dict[int, list[float]] = {at: [] for at in AT}
-    with house.workers(1, 8, **UNEDITED):
+    # The bare loop sends everything: what is compared is the same requests, and the provider's script counts the calls in
+    # them. Whether the past is to be edited is still decided before each call.
+    with house.workers(1, 8, compact_by_meter=0, prune_warm=0, prune_cold=0, stub_at_birth=0):
         session = _session(house)
         prefix = prefix_of(house, session)
         folder = Path(house.rig.one("select workspace from sessions where id = %s", session)["workspace"])
