@@ -23,8 +23,8 @@ AT = {10: (1, 17), 100: (42, 58), 1_000: (484, 516)}
 def measure(house: House) -> list[Figure]:
     ours: dict[int, list[float]] = {at: [] for at in AT}
     theirs: dict[int, list[float]] = {at: [] for at in AT}
-    # The bare loop sends everything: what is compared is the same requests, and the provider's script counts the calls in
-    # them. Whether the past is to be edited is still decided before each call.
+    # The bare loop sends everything: what is compared is the same requests, and the provider's script counts the calls
+    # in them. Whether the past is to be edited is still decided before each call.
     with house.workers(1, 8, compact_by_meter=0, prune_warm=0, prune_cold=0, stub_at_birth=0):
         session = _session(house)
         prefix = prefix_of(house, session)
