@@ -85,7 +85,7 @@ def _to_server(client: socket.socket, server: socket.socket, proxy: Proxy, dead:
             if what is not None:
                 _answered_then_closed(client, server, what)
                 return
-    _close(client, server)
+    close_all(client, server)
 
 
 def _answered_then_closed(client: socket.socket, server: socket.socket, what: Loss) -> None:
@@ -94,7 +94,7 @@ def _answered_then_closed(client: socket.socket, server: socket.socket, what: Lo
         with contextlib.suppress(OSError):
             server.settimeout(5)
             server.recv(65536)
-    _close(client, server)
+    close_all(client, server)
 
 
 def _to_client(client: socket.socket, server: socket.socket, dead: threading.Event) -> None:
@@ -103,10 +103,11 @@ def _to_client(client: socket.socket, server: socket.socket, dead: threading.Eve
             if dead.is_set():
                 break
             client.sendall(data)
-    _close(client, server)
+    close_all(client, server)
 
 
-def _close(*sockets: socket.socket) -> None:
+def close_all(*sockets: socket.socket) -> None:
+    """Both ways and at once, whoever still reads or writes there."""
     for one in sockets:
         with contextlib.suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)

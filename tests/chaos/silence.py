@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+from deploy.drill.swallow import close_all
+
 LISTENS = b"BRPOP"
 
 
@@ -60,7 +62,7 @@ def _ask(client: socket.socket, server: socket.socket, pid: int, silence: Silenc
                 listens.set()
             if not (listens.is_set() and pid in silence.deaf):
                 server.sendall(data)
-    _close(client, server)
+    close_all(client, server)
 
 
 def _answer(client: socket.socket, server: socket.socket, pid: int, silence: Silence, listens: threading.Event) -> None:
@@ -68,11 +70,4 @@ def _answer(client: socket.socket, server: socket.socket, pid: int, silence: Sil
         while data := server.recv(65536):
             if not (listens.is_set() and pid in silence.deaf):
                 client.sendall(data)
-    _close(client, server)
-
-
-def _close(*sockets: socket.socket) -> None:
-    for one in sockets:
-        with contextlib.suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
-        one.close()
+    close_all(client, server)
