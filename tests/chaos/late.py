@@ -23,6 +23,7 @@ class Late:
     figures: Figures
     taken: list[str]
     wrote: Written  # what stands that did not stand before the late worker went on
+    thawed: float  # seconds since the epoch, by the clock that files are dated by
 
 
 def written(rig: Rig, sessions: list[str], turns: list[str]) -> Written:
@@ -69,6 +70,7 @@ def frozen_at(rig: Rig, point: str, *, seconds: float, count: int = 6) -> Late:
     time.sleep(max(0.0, frozen + seconds - time.time()))
     before = written(rig, sessions, taken)
 
+    thawed = time.time()
     rig.kill(victim["pid"], signal.SIGCONT)
     pause.go()
     try:
@@ -82,7 +84,7 @@ def frozen_at(rig: Rig, point: str, *, seconds: float, count: int = 6) -> Late:
         seen = fences(rig, turn)
         assert seen == sorted(seen), "an entry of an older holder behind the newer one's"
     wrote = {name: [line for line in after[name] if line not in before[name]] for name in after}
-    return Late(figures, taken, {name: lines for name, lines in wrote.items() if lines})
+    return Late(figures, taken, {name: lines for name, lines in wrote.items() if lines}, thawed)
 
 
 def _settled(read: Callable[[], list[str]]) -> list[str]:

@@ -34,13 +34,14 @@ def test_a_worker_frozen_past_its_lease_writes_nothing_when_it_goes_on(brief: Ri
 
 
 def _acted_once(rig: Rig, found: late.Late) -> None:
-    """Where the run was answered as unknown, the thawed worker did not act behind the model's back."""
+    """Where the run was answered as unknown, the thawed worker did not act behind the model's back. Of its other turns one
+    may have acted just before it froze, and told nobody: that file is older than the thaw."""
     rows = rig.rows(
         "select r.status, s.workspace from tool_runs r join sessions s on s.id = r.session"
         " where r.turn = any(%s::uuid[])",
         found.taken,
     )
-    assert "unknown" in {row["status"] for row in rows}
-    for row in rows:
-        if row["status"] == "unknown":
-            assert not (Path(row["workspace"]) / "once.txt").exists()
+    files = [Path(row["workspace"]) / "once.txt" for row in rows if row["status"] == "unknown"]
+    assert files
+    assert not all(file.exists() for file in files), "the run that had not acted when it froze has acted"
+    assert [file for file in files if file.exists() and file.stat().st_mtime >= found.thawed] == []
