@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import psycopg
 
@@ -17,6 +18,8 @@ from deploy.drill.up import EFFECTS_FILE
 
 _TURNS = "select * from turns where id = any(%s::uuid[]) or parent = any(%s::uuid[])"
 _RUNS = "select turn::text, step, ordinal, status from tool_runs where turn = any(%s::uuid[]) and tool = any(%s)"
+
+_COUNTS = ("runs", "turns", "lost", "duplicated", "unknown", "wrongly_unknown", "hung", "billed_again")
 
 
 @dataclass(slots=True)
@@ -51,6 +54,19 @@ class Figures:
             "hung": self.hung, "billed_again": self.billed_again, "resume_p50_s": self.at(0.5),
             "resume_p95_s": self.at(0.95), "resumes_s": self.resumes, "told": self.told,
         }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Figures:
+        """What `as_json` gave, read again."""
+        kept = {name: row[name] for name in _COUNTS}
+        return cls(row["point"], **kept, resumes=row["resumes_s"], told=row["told"])
+
+    def take(self, other: Figures) -> None:
+        """Count another's runs of this point with one's own."""
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.resumes += other.resumes
+        self.told += other.told
 
     def wrong(self, kind: str, what: str) -> None:
         """Count one against this point, and say what it was."""

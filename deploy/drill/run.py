@@ -10,14 +10,17 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 
-from deploy.drill import freezing, killing, leader, outages, table
+from deploy.drill import freezing, killing, lanes, leader, outages, table
 from deploy.drill.effect import ASKED
 from deploy.drill.figures import Figures
 from deploy.drill.rig import Rig, stack
 
 UP = ("deploy.drill.up",)
 RUNS = 1
+MINUTE = "broker:minute"
+SHARED = 5
 _LIVE: Mapping[str, Callable[[Rig, Figures], None]] = {**killing.ROWS, **leader.ROWS, **outages.ROWS}
 _STOPS = {f"stop:{point}": point for points in freezing.GROUPS for point in points}
 POINTS = (*killing.ROWS, *_STOPS, *leader.ROWS, *outages.ROWS, outages.SWALLOWED)
@@ -29,10 +32,15 @@ def main(argv: list[str]) -> int:
     chosen = [point for point in chosen if not any(_is(point, name) for name in asked.skip)]
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # asked to end, we stop our stack first
     figures = {point: Figures(point) for point in chosen}
-    say(f"drill of {len(chosen)} points, {asked.runs} runs each; a lease is {asked.lease:g} s")
+    if not asked.json:
+        say(f"drill of {len(chosen)} points, {asked.runs} runs each; a lease is {asked.lease:g} s")
     began = time.monotonic()
     try:
-        _drill(figures, asked.runs, asked.lease)
+        if asked.lanes > 1:
+            options = ("--runs", str(asked.runs), "--lease", f"{asked.lease:g}")
+            lanes.drill(figures, units(chosen), asked.lanes, options=options)
+        else:
+            _drill(figures, asked.runs, asked.lease)
     except KeyboardInterrupt:
         say("interrupted; the stack is stopped")
         return 130
@@ -41,12 +49,13 @@ def main(argv: list[str]) -> int:
     else:
         sys.stdout.write("\n".join(table.lines(figures.values())) + "\n")
     clean = all(one.clean and one.runs == asked.runs for one in figures.values())
-    say(f"{'clean' if clean else 'NOT clean'} after {time.monotonic() - began:.0f} s")
+    if not asked.json:
+        say(f"{'clean' if clean else 'NOT clean'} after {time.monotonic() - began:.0f} s")
     return 0 if clean else 1
 
 
 def _is(point: str, name: str) -> bool:
-    return point == name or point.partition(":")[0] == name
+    return point == name or _kind(point) == name
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
@@ -61,14 +70,29 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--skip", action="append", default=[], metavar="P", help="not this one, or none of its kind")
     parser.add_argument("--lease", type=float, default=15.0, metavar="S", help="seconds of a worker's lease (15)")
+    parser.add_argument("--lanes", type=int, default=1, metavar="N", help="so many stacks at once (1)")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args(argv)
     for name in [*(asked.point or ()), *asked.skip]:
         if not any(_is(point, name) for point in POINTS):
             parser.error(f"no point {name}; there are {', '.join(POINTS)}")
-    if asked.runs < 1 or not 1 <= asked.lease <= 60:
-        parser.error("at least one run, and a lease of 1 to 60 s")
+    if asked.runs < 1 or not 1 <= asked.lease <= 60 or not 1 <= asked.lanes <= 16:
+        parser.error("at least one run, a lease of 1 to 60 s, and 1 to 16 lanes")
     return asked
+
+
+def units(chosen: Sequence[str]) -> list[list[str]]:
+    """What shares a stack: points of a kind, a few of them. The longest first: nothing long is left for the end, when
+    its lane would be the only one."""
+    units = [[f"stop:{point}" for point in group if f"stop:{point}" in chosen] for group in freezing.GROUPS]
+    kinds = groupby((point for point in chosen if point not in _STOPS and point != MINUTE), _kind)
+    units += [points[at : at + SHARED] for _, points in ((kind, list(found)) for kind, found in kinds)
+              for at in range(0, len(points), SHARED)]  # fmt: skip
+    return [[MINUTE]] * (MINUTE in chosen) + sorted(filter(None, units), key=len, reverse=True)
+
+
+def _kind(point: str) -> str:
+    return point.partition(":")[0]
 
 
 def say(text: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from deploy.drill import effect, run
+from deploy.drill import effect, lanes, run
 from deploy.drill.effect import Key
 from deploy.drill.figures import Figures
 from tests.chaos import figures
@@ -76,6 +76,27 @@ def test_a_single_fault_makes_the_drill_fail(kind: str) -> None:
     found.wrong(kind, "this one")
     assert not found.clean
     assert found.told == [f"{kind}: this one"]
+
+
+def test_each_point_is_in_one_lane_only() -> None:
+    assert sorted(point for unit in run.units(run.POINTS) for point in unit) == sorted(run.POINTS)
+    assert run.units(["stop:in_tool", "term", "broker:minute"]) == [["broker:minute"], ["stop:in_tool"], ["term"]]
+
+
+def test_what_a_lane_found_is_counted_with_the_rest() -> None:
+    total, lane = Figures("term"), Figures("term", runs=2, turns=4, unknown=1, resumes=[0.5])
+    lane.wrong("lost", "this one")
+    for _ in range(2):
+        total.take(Figures.from_json(lane.as_json()))
+    assert (total.runs, total.turns, total.unknown, total.lost, total.resumes) == (4, 8, 2, 2, [0.5, 0.5])
+    assert total.told == ["lost: this one"] * 2
+    assert not total.clean
+
+
+def test_a_lane_that_ends_without_figures_leaves_its_points_without_runs() -> None:
+    figures = {"term": Figures("term")}
+    lanes.drill(figures, [["term"]], 2, options=("--no-such-option",))
+    assert figures["term"].runs == 0
 
 
 def test_a_point_that_does_not_exist_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
