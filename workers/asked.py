@@ -24,7 +24,7 @@ from shared.store.pool import Connection
 from shared.store.statements import every, one
 from shared.store.statements import rewind as statements
 from shared.values import ASKED_OF_TRANSCRIPT, EditKind, EventKind, InboxKind
-from workers import anchoring, fence, gathering, recording, reserving
+from workers import anchoring, fence, gathering, reserving
 from workers.anchoring import Anchor, Sent
 from workers.compaction import run as compaction
 from workers.emit import emit
@@ -97,7 +97,7 @@ def _travel(ports: Ports, held: Held, request: int, edit: EditRow, *, cut: int) 
     values = {
         "request": request, "kind": edit.kind, "first": edit.first, "last": edit.last, "tokens_before": tokens_before,
         "tokens_after": tokens_after, "outcome": canonical.dump({"result": "done"}), **_cache(anchor, baseline),
-        "warm_s": recording.WARM_S[context.ttl], **context.params(),
+        "warm_s": context.ttl.seconds, **context.params(),
     }  # fmt: skip
     last_edit = fence.write(ports, held, statements.TRAVEL, values, landed=statements.FOLDED)["last_edit"]
     held.new_epoch(last_edit, pinned=None if anchor is None else anchor.pinned)
@@ -126,8 +126,7 @@ def _size(held: Held, request: Request | None, baseline: tuple[int, int] | None)
     """Tokens, as projected from what was billed."""
     if request is None:
         return 0
-    counted = estimate.estimate(request, held.claim.model)
-    return estimate.projected(baseline[1], baseline[0], counted) if baseline else counted
+    return estimate.projected(baseline, estimate.estimate(request, held.claim.model))
 
 
 def _sent(ports: Ports, held: Held, cut: int) -> list[Sent]:

@@ -88,8 +88,7 @@ def _keep(ports: Ports, held: Held, runs: Sequence[Run], results: Sequence[Finis
 def _room(held: Held) -> Room:
     """What the window has left, anchored on what was billed last."""
     used = estimate.estimate(held.request, held.claim.model) if held.request is not None else 0
-    if held.baseline is not None:
-        used = estimate.projected(held.baseline[1], held.baseline[0], used)
+    used = estimate.projected(held.baseline, used)
     return batch_room.room(held.claim.model, limits(held.claim.model).window, used)
 
 

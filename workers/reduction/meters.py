@@ -16,7 +16,6 @@ from workers.reduction.state import Context
 
 HALF_LIFE = 15
 """Calls after which a holding cost has moved half the way to what it is now."""
-SECONDS = {Ttl.MINUTES: 300.0, Ttl.HOUR: 3600.0}
 PING_EARLY_S = 10.0
 WORTH_KEEPING = 0.8
 LEAST_PROMPT = 30_000
@@ -69,9 +68,9 @@ def carried(context: Context, prices: Relative, since: Gap, sizes: Sizes) -> Con
 def holding(ttl: Ttl, seconds: float, prices: Relative) -> float:
     """What a token of the prefix costs over a gap: nothing while its entry lives, else the pings that keep it alive,
     or the write that replaces it, whichever is less."""
-    if seconds < SECONDS[ttl]:
+    if seconds < ttl.seconds:
         return 0.0
-    pings = floor(seconds / (SECONDS[ttl] - PING_EARLY_S))
+    pings = floor(seconds / (ttl.seconds - PING_EARLY_S))
     return min(pings * prices.read, write(prices, ttl) - prices.read)
 
 
