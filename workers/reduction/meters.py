@@ -79,6 +79,13 @@ def most_pings(prices: Relative, ttl: Ttl) -> int:
     return max(0, ceil(WORTH_KEEPING * (write(prices, ttl) - prices.read) / prices.read) - 1)
 
 
+def worth_pinging(context: Context, prices: Relative, prompt: int) -> int:
+    """`most_pings` of the session's own time to live; none where the other one would cost less: an entry of five
+    minutes is not kept alive for an hour at the price of twelve reads, it becomes one of an hour when next it is
+    written."""
+    return most_pings(prices, context.ttl) if context.ttl is best_ttl(context, prices, prompt) else 0
+
+
 def best_ttl(context: Context, prices: Relative, prompt: int) -> Ttl:
     """The time to live that costs less, holding and writing together; the shorter one where they are equal."""
     size = max(prompt, LEAST_PROMPT)
