@@ -14,7 +14,7 @@ from uuid import UUID
 import structlog
 from psycopg.rows import DictRow
 
-from shared.errors import LeaseLost, Refused
+from shared.errors import Refused
 from shared.request import canonical, estimate, projection
 from shared.request import edits as edit_rules
 from shared.request.assembled import Request
@@ -24,7 +24,7 @@ from shared.store.pool import Connection
 from shared.store.statements import every, one
 from shared.store.statements import rewind as statements
 from shared.values import ASKED_OF_TRANSCRIPT, EditKind, EventKind, InboxKind
-from workers import anchoring, fence, gathering, recording, reserving
+from workers import anchoring, fence, gathering, reserving
 from workers.anchoring import Anchor, Sent
 from workers.compaction import run as compaction
 from workers.emit import emit
@@ -95,24 +95,11 @@ def _travel(ports: Ports, held: Held, request: int, edit: EditRow, *, cut: int) 
     tokens_after = _size(held, now, baseline)
     context = _afterwards(held.context, before, edit)
     values = {
-        "session": session, "fence": held.claim.fence, "request": request, "kind": edit.kind, "first": edit.first,
-        "last": edit.last, "tokens_before": tokens_before, "tokens_after": tokens_after,
-        "outcome": canonical.dump({"result": "done"}), **_cache(anchor, baseline),
-        "warm_s": recording.WARM_S[context.ttl], **context.params(),
+        "request": request, "kind": edit.kind, "first": edit.first, "last": edit.last, "tokens_before": tokens_before,
+        "tokens_after": tokens_after, "outcome": canonical.dump({"result": "done"}), **_cache(anchor, baseline),
+        "warm_s": context.ttl.seconds, **context.params(),
     }  # fmt: skip
-
-    def work(connection: Connection) -> int:
-        row = one(connection, statements.TRAVEL, values)
-        if row is None:
-            raise LeaseLost
-        return row["last_edit"]
-
-    def recover(connection: Connection) -> int | None:
-        fence.confirm(connection, held)
-        row = one(connection, statements.FOLDED, {"request": request})
-        return None if row is None else row["edit"]
-
-    last_edit = ports.database.write(work, recover=recover)
+    last_edit = fence.write(ports, held, statements.TRAVEL, values, landed=statements.FOLDED)["last_edit"]
     held.new_epoch(last_edit, pinned=None if anchor is None else anchor.pinned)
     held.chain = None if anchor is None else anchor.chain
     held.baseline = baseline
@@ -139,8 +126,7 @@ def _size(held: Held, request: Request | None, baseline: tuple[int, int] | None)
     """Tokens, as projected from what was billed."""
     if request is None:
         return 0
-    counted = estimate.estimate(request, held.claim.model)
-    return estimate.projected(baseline[1], baseline[0], counted) if baseline else counted
+    return estimate.projected(baseline, estimate.estimate(request, held.claim.model))
 
 
 def _sent(ports: Ports, held: Held, cut: int) -> list[Sent]:
@@ -203,21 +189,8 @@ def _refuse(ports: Ports, held: Held, request: int, kind: str, code: str, messag
 
 
 def _fold(ports: Ports, held: Held, request: int, outcome: dict[str, Any], edit: int | None = None) -> None:
-    values = {
-        "session": held.claim.session, "fence": held.claim.fence, "request": request, "edit": edit,
-        "outcome": canonical.dump(outcome),
-    }  # fmt: skip
-
-    def work(connection: Connection) -> bool:
-        if one(connection, statements.FOLD_REQUEST, values) is None:
-            raise LeaseLost
-        return True
-
-    def recover(connection: Connection) -> bool | None:
-        fence.confirm(connection, held)
-        return True if one(connection, statements.FOLDED, {"request": request}) is not None else None
-
-    ports.database.write(work, recover=recover)
+    values = {"request": request, "edit": edit, "outcome": canonical.dump(outcome)}
+    fence.write(ports, held, statements.FOLD_REQUEST, values, landed=statements.FOLDED)
 
 
 def _tell(ports: Ports, held: Held, request: int, kind: str, **more: Any) -> None:

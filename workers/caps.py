@@ -31,8 +31,7 @@ def uses(held: Held, base: Request, gathered: Gathered, window: int) -> tuple[bu
     """What a warning may be due for: of the two caps the one that has less left."""
     text = "".join(m.content for m in gathered.messages)
     size = estimate.estimate(base, held.claim.model) + estimate.estimate_text(text, held.claim.model)
-    if held.baseline:
-        size = estimate.projected(held.baseline[1], held.baseline[0], size)
+    size = estimate.projected(held.baseline, size)
     cap, spent = held.money.turn_cap, held.money.turn_spent + held.money.children_spent
     session_cap = held.money.session_cap
     in_session = held.money.session_spent + held.money.children_spent + held.money.others_children

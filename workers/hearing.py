@@ -1,8 +1,9 @@
 """Whether rings still reach this process. A consumer that came through an outage of the broker may go on without ever
 asking for another message: it lives, its turns are safe, and it never hears of new ones. It is then started again.
 
-Deaf is: rings lie in a queue of ours, a slot is free, and none was heard at `LOOKS` looks in a row, or `LOOKS_AT_WORK`
-while turns run. A broker that is away makes nobody deaf.
+Deaf is: rings lie in a queue of ours, somebody is free to answer one, and the consumer took none from the broker at
+`LOOKS` looks in a row. A broker that is away makes nobody deaf; nor does a crowd: with every slot taken, be it by who
+stands in line for a claim, the consumer takes as many more as there are slots and then none, as it should.
 """
 
 from __future__ import annotations
@@ -16,14 +17,12 @@ import structlog
 
 LOOK_EVERY_S = 2.0
 LOOKS = 4
-LOOKS_AT_WORK = 30
-"""While turns run, which look for the next one themselves: a machine without CPU to spare has been seen to leave rings
-unheard for eight seconds, and to end a worker costs more there than to wait."""
 log = structlog.get_logger("hearing")
 
 
 class Hearing:
-    """`heard` at each ring. `on_deaf` is called at most once, from a thread of this class."""
+    """`heard` at each ring that the consumer takes, be it too old to be answered: counted there, not where somebody
+    answers, of whom all may be at work. `on_deaf` is called at most once, from a thread of this class."""
 
     def __init__(
         self,
@@ -31,14 +30,12 @@ class Hearing:
         queues: Sequence[str],
         may_hear: Callable[[], bool],
         on_deaf: Callable[[], None],
-        at_work: Callable[[], bool],
     ) -> None:
         self._client: Any = client  # untyped in redis-py
         self._queues = tuple(queues)
         self._may_hear = may_hear
         self._on_deaf = on_deaf
-        self._at_work = at_work
-        self._rings = 0
+        self.rings = 0
         self._seen = 0
         self._silent = 0
         self._stopping = threading.Event()
@@ -51,16 +48,15 @@ class Hearing:
     def stop(self) -> None:
         self._stopping.set()
 
-    def heard(self) -> None:
-        self._rings += 1
+    def heard(self, **_: object) -> None:
+        self.rings += 1
 
     def look(self) -> None:
         """One look; so many in a row that find rings which nobody hears make it deaf."""
-        unheard = self._rings == self._seen and self._may_hear() and self._waiting() > 0
-        self._seen = self._rings
+        unheard = self.rings == self._seen and self._may_hear() and self._waiting() > 0
+        self._seen = self.rings
         self._silent = self._silent + 1 if unheard else 0
-        enough = LOOKS_AT_WORK if self._at_work() else LOOKS
-        if self._silent >= enough and not self.deaf:
+        if self._silent >= LOOKS and not self.deaf:
             self.deaf = True
             log.error("worker.deaf", queues=self._queues)
             self._on_deaf()

@@ -9,13 +9,12 @@ from __future__ import annotations
 import structlog
 
 from shared.errors import StoreUnavailable
-from shared.request.marked import Ttl
 from shared.store.statements import leading, one
 from workers.held import Held
 from workers.ports import Ports
 
-WARM_S = {Ttl.MINUTES: 290.0, Ttl.HOUR: 3590.0}
-"""How long others may count on the entry: what the provider keeps it for, less the way to it."""
+WAY_S = 10.0
+"""Others may count on the entry for as long as the provider keeps it, less the way to it."""
 MOST_RINGS = 16
 PATIENCE_S = 1.0
 log = structlog.get_logger("leading")
@@ -28,8 +27,8 @@ def warmed(ports: Ports, held: Held) -> None:
         return
     held.told_warm = True
     values = {
-        "key": key, "warm_s": WARM_S[held.context.ttl], "session": held.claim.session, "fence": held.claim.fence,
-        "most": MOST_RINGS,
+        "key": key, "warm_s": held.context.ttl.seconds - WAY_S, "session": held.claim.session,
+        "fence": held.claim.fence, "most": MOST_RINGS,
     }  # fmt: skip
     try:
         row = ports.database.write(lambda c: one(c, leading.WARMED, values), recover=None, patience_s=PATIENCE_S)

@@ -9,13 +9,11 @@ from datetime import datetime
 import structlog
 
 from shared import memory, shared_prefix
-from shared.errors import LeaseLost
 from shared.memory import Kind
 from shared.request import blocks
 from shared.request.assembled import Request
 from shared.store import memories, transcript
-from shared.store.pool import Connection
-from shared.store.statements import one, step
+from shared.store.statements import step
 from shared.values import EventKind, SessionKind
 from workers import fence
 from workers.emit import emit
@@ -64,26 +62,9 @@ def ensure(ports: Ports, held: Held) -> None:
     if held.prefix is not None:
         return
     built = build_now(ports, held)
-    digest = built.digest
-    params = {
-        **built.params(), "session": held.claim.session, "fence": held.claim.fence, "cause": "a new session",
-    }  # fmt: skip
-
-    def work(connection: Connection) -> int:
-        row = one(connection, step.PREFIX_FIRST, params)
-        if row is None:
-            raise LeaseLost
-        return row["last_edit"]
-
-    def recover(connection: Connection) -> int | None:
-        fence.confirm(connection, held)
-        row = connection.execute(
-            "select last_edit from sessions where id = %s and prefix = %s", (held.claim.session, digest)
-        ).fetchone()
-        return None if row is None else row[0]
-
-    held.last_edit = ports.database.write(work, recover=recover)
-    held.prefix = digest
+    params = {**built.params(), "cause": "a new session"}
+    row = fence.write(ports, held, step.PREFIX_FIRST, params, landed=step.PREFIX_STANDS)
+    held.last_edit, held.prefix = row["last_edit"], built.digest
     name_left_out(ports, held, built)
 
 
@@ -123,19 +104,8 @@ def begin_epoch(ports: Ports, held: Held, cause: str) -> None:
 
     Sent twice, it is two such edits, which say the same.
     """
-    params = {"digest": held.prefix, "session": held.claim.session, "fence": held.claim.fence, "cause": cause}
-
-    def work(connection: Connection) -> int:
-        row = one(connection, step.PREFIX_ADOPT, params)
-        if row is None:
-            raise LeaseLost
-        return row["last_edit"]
-
-    def recover(connection: Connection) -> int | None:
-        fence.confirm(connection, held)
-        return None
-
-    held.new_epoch(ports.database.write(work, recover=recover))
+    row = fence.write(ports, held, step.PREFIX_ADOPT, {"digest": held.prefix, "cause": cause})
+    held.new_epoch(row["last_edit"])
 
 
 def cold_request(ports: Ports, held: Held, *, final: bool = False) -> Request:

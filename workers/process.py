@@ -12,9 +12,11 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import psycopg
+import redis
 import structlog
 from celery import signals as celery_signals
 
@@ -93,10 +95,9 @@ def _serve(settings: Settings) -> int:
     hints.start()
     child.LAUNCHER.start()
     queues = sorted({QUEUES[TurnClass.JOB if c is TurnClass.CHORE else c] for c in classes})
-    hearing = Hearing(
-        redis_client, queues, lambda: len(turns) < settings.slots and not life.draining, _end_me, lambda: len(turns) > 0
-    )
-    _answer_the_doorbell(app, ports, turns, Slots(settings.slots, classes), hearing)
+    slots = Slots(settings.slots, classes)
+    hearing = hearing_of(redis_client, queues, slots, life, _end_me)
+    _answer_the_doorbell(app, ports, turns, slots)
     _drain_on_shutdown(ports, turns)
     hearing.start()
     try:
@@ -124,10 +125,20 @@ def provider_of(settings: Settings) -> wire.Provider:
     )
 
 
-def _answer_the_doorbell(app: Any, ports: Ports, turns: Turns, slots: Slots, hearing: Hearing) -> None:
+def hearing_of(
+    client: redis.Redis, queues: Sequence[str], slots: Slots, life: Life, on_deaf: Callable[[], None]
+) -> Hearing:
+    """Counts each ring where the consumer takes it from the broker: in its own thread, also one that is too old (Celery
+    calls that revoked), which is dropped without anybody's answer."""
+    hearing = Hearing(client, queues, lambda: slots.used < slots.size and not life.draining, on_deaf)
+    for taken in (signals.task_received, signals.task_revoked):
+        taken.connect(hearing.heard, weak=False)
+    return hearing
+
+
+def _answer_the_doorbell(app: Any, ports: Ports, turns: Turns, slots: Slots) -> None:
     @app.task(name=doorbell.LOOK, ignore_result=True)
     def _answer() -> None:
-        hearing.heard()
         look(ports, turns, slots)
 
     # One for all threads: Celery would make one a thread, a millisecond each, and nothing is ever stored in it.

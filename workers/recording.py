@@ -17,7 +17,6 @@ from psycopg.rows import DictRow
 
 from shared.errors import LeaseLost
 from shared.life import Life
-from shared.request.marked import Ttl
 from shared.store import children
 from shared.store.arrays import array
 from shared.store.pool import Connection
@@ -38,8 +37,6 @@ from workers.reduction.state import Context
 from workers.reserving import Planned
 from workers.tools import registry
 from workers.tools.tool import RUN_S
-
-WARM_S = {Ttl.MINUTES: 300.0, Ttl.HOUR: 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +283,9 @@ def _values(held: Held, planned: Planned, outcome: Outcome, context: Context, *,
         "unknown": outcome.unknown, "anchor": chain and usage is not None and not over, "clear": over,
         "billed": usage.prompt if usage else None,
         "chain": chain, "ping": settled and planned.purpose is Purpose.PING,
-        "most_pings": meters.most_pings(look.relative(held, planned.prompt_tokens), held.context.ttl) if chain else 0,
-        "end_message": planned.end_message, "warm_s": WARM_S[held.context.ttl],
+        "most_pings": meters.worth_pinging(context, look.relative(held, planned.prompt_tokens), planned.prompt_tokens)
+        if chain else 0,
+        "end_message": planned.end_message, "warm_s": held.context.ttl.seconds,
         "input": usage.input if usage else None, "output": usage.output if usage else None,
         "cache_read": usage.cache_read if usage else None,
         "cache_write_5m": usage.cache_write_5m if usage else None,

@@ -210,7 +210,7 @@ def _draft(
     counted = estimate.estimate(request, model)
     # A last call has no tools: what was billed with them says nothing of it.
     anchor = held.baseline if purpose is not Purpose.FINAL else None
-    projected = estimate.projected(anchor[1], anchor[0], counted) if anchor else counted
+    projected = estimate.projected(anchor, counted)
     # A cap holds whatever an edit left out weighed on the bill: its worst case is the larger count.
     dearest = max(projected, counted) if anchor and counted < anchor[0] else projected
     room = known.window - projected

@@ -6,15 +6,12 @@ a run that may not be repeated commits its own result when it ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from shared.boottime import boottime
-from shared.errors import LeaseLost
 from shared.request import estimate
-from shared.store.pool import Connection
-from shared.store.statements import one
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import EventKind, Repeat, RunStatus
@@ -91,8 +88,7 @@ def _keep(ports: Ports, held: Held, runs: Sequence[Run], results: Sequence[Finis
 def _room(held: Held) -> Room:
     """What the window has left, anchored on what was billed last."""
     used = estimate.estimate(held.request, held.claim.model) if held.request is not None else 0
-    if held.baseline is not None:
-        used = estimate.projected(held.baseline[1], held.baseline[0], used)
+    used = estimate.projected(held.baseline, used)
     return batch_room.room(held.claim.model, limits(held.claim.model).window, used)
 
 
@@ -198,37 +194,18 @@ def _finished(run: Run, status: RunStatus, result: ToolResult) -> Finished:
     return Finished(run.step, run.ordinal, run.call.id, run.call.name, status, result.text, result.is_error)
 
 
-def _key(held: Held, step: int, ordinal: int) -> dict[str, object]:
-    claim = held.claim
-    return {"session": claim.session, "fence": claim.fence, "turn": claim.turn, "step": step, "ordinal": ordinal}
-
-
 def _start(ports: Ports, held: Held, run: Run) -> Grant:
     grant = grants.given(ports.life, run.run_s)
-    values = _key(held, run.step, run.ordinal) | {"holder": held.claim.holder, "may_run_s": run.run_s}
-    _fenced(ports, held, lambda c: one(c, statements.START_RUN, values) is not None)
+    values = {"step": run.step, "ordinal": run.ordinal, "holder": held.claim.holder, "may_run_s": run.run_s}
+    fence.write(ports, held, statements.START_RUN, values)
     return grant
 
 
 def _commit_result(ports: Ports, held: Held, finished: Finished) -> None:
-    values = _key(held, finished.step, finished.ordinal) | {
-        "status": finished.status, "result": finished.text, "is_error": finished.is_error,
+    values = {
+        "step": finished.step, "ordinal": finished.ordinal, "status": finished.status, "result": finished.text,
+        "is_error": finished.is_error,
     }  # fmt: skip
     if finished.status == RunStatus.CANCELLED:
         return  # T2 writes it with the others
-    _fenced(ports, held, lambda c: one(c, statements.FINISH_RUN, values) is not None)
-
-
-def _fenced(ports: Ports, held: Held, work: Callable[[Connection], bool]) -> None:
-    """Both statements say the same when sent twice, so a lost reply is answered by asking whether the fence is ours."""
-
-    def send(connection: Connection) -> bool:
-        if work(connection):
-            return True
-        raise LeaseLost
-
-    def recover(connection: Connection) -> bool | None:
-        fence.confirm(connection, held)
-        return None
-
-    ports.database.write(send, recover=recover)
+    fence.write(ports, held, statements.FINISH_RUN, values)

@@ -67,6 +67,8 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
             return turns.steer(client, asked)
         case "cap":
             return turns.cap(client, asked)
+        case "warm":
+            return turns.warm(client, asked)
         case "sessions":
             return sessions.sessions(client, asked)
         case "show":

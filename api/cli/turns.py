@@ -156,6 +156,19 @@ def cap(client: Client, asked: argparse.Namespace) -> Exit:
     return Exit.DONE
 
 
+def warm(client: Client, asked: argparse.Namespace) -> Exit:
+    """Raises Stop where it is somebody else's money, or a child's session."""
+    given = {"keep_warm": asked.wanted == "on"}
+    row: dict[str, Any] = client.patch(f"/v1/sessions/{quote(asked.session, safe='')}", given)
+    if asked.json:
+        screen.as_json(row)
+        return Exit.DONE
+    kept = row["cache"]["keep_warm"]
+    how = "is read before the provider forgets it, while that is cheaper" if kept else "is not kept warm"
+    screen.say(f"session {asked.session} {how}")
+    return Exit.DONE
+
+
 def cancel(client: Client, asked: argparse.Namespace) -> Exit:
     return _told(asked, client.post(f"/v1/turns/{asked.turn}/cancel"), "is asked to stop")
 

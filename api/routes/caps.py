@@ -1,4 +1,5 @@
-"""Caps, changed while turns run or wait: by whose money it is, and by an admin."""
+"""What may be spent, changed while turns run or wait, by whose money it is and by an admin: caps, and whether a session
+is kept warm while nobody is there."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from api.injected import Serving, Writing, identifier
 from api.openapi import accepts, gives
 from api.reads import sessions, turns
 from api.waking import ring_for
-from api.wire.asked import CapAsked
+from api.wire.asked import CapAsked, SessionChange
 from api.wire.shown import Session, Turn
 from shared.errors import Refused
 from shared.store import caps
@@ -50,16 +51,21 @@ def cap_turn(serving: Serving, written: Writing, turn: str) -> Response:
     return commands.perform(serving, written, effect).response()
 
 
-@router.patch("/v1/sessions/{session}", openapi_extra=accepts(CapAsked), responses=gives(Session))
-def cap_session(serving: Serving, written: Writing, session: str) -> Response:
-    """Set what a session may cost over all its turns, also while one runs or waits for money. Its owner or an admin."""
+@router.patch("/v1/sessions/{session}", openapi_extra=accepts(SessionChange), responses=gives(Session))
+def change_session(serving: Serving, written: Writing, session: str) -> Response:
+    """Set what a session may cost over all its turns, also while one runs or waits for money; and whether it is read
+    before the provider forgets it, which costs while nobody is there. Its owner or an admin."""
     id_, who = identifier(session), written.caller.principal.id
-    asked = written.body(CapAsked)
+    asked = written.body(SessionChange)
 
     def effect(connection: Connection) -> Answer:
         sessions.must_see(connection, id_, who)
         _allow(connection, written.caller, id_)
-        woken = caps.of_session(connection, id_, who, asked.cap_usd)
+        woken = None
+        if "cap_usd" in asked.model_fields_set:
+            woken = caps.of_session(connection, id_, who, asked.cap_usd)
+        if "keep_warm" in asked.model_fields_set:
+            caps.keep_warm(connection, id_, who, wanted=asked.keep_warm)
         shown = sessions.find(connection, id_, who)
         return Answer(200, answers.text(shown), after=lambda: ring_for(serving, woken))
 

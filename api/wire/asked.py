@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from api.wire.fields import Dollars, Line, ModelName, Name, Note, Path, ProfileName, Steps, Words
 from shared.values import Audience, OnBusy
@@ -40,6 +40,19 @@ class TurnAsked(Asked):
 
 class CapAsked(Asked):
     cap_usd: Dollars | None = Field(description="null takes the cap away")
+
+
+class SessionChange(Asked):
+    """Only what is given changes."""
+
+    cap_usd: Dollars | None = Field(default=None, description="null takes the cap away")
+    keep_warm: bool = Field(default=False, strict=True, description="As when a session is made; off stops the pings")
+
+    @model_validator(mode="after")
+    def _something(self) -> SessionChange:
+        if not self.model_fields_set:
+            raise ValueError("give cap_usd or keep_warm: nothing would change")
+        return self
 
 
 class SteerAsked(Asked):

@@ -74,13 +74,16 @@ def estimate_text(text: str, model: str = "") -> int:
     return ceil(_weigh(text.encode(errors="replace")) * factor(model))
 
 
-def projected(billed: int, baseline_estimate: int, estimate_now: int) -> int:
+def projected(baseline: tuple[int, int] | None, counted: int) -> int:
     """The size to compare with the window: what was billed last and, of the estimate, only the growth since. A request
     that has become smaller, which an edit of the past makes it, keeps its share of what was billed: it would else count
-    as large as it was until the provider tells another size."""
-    if estimate_now < baseline_estimate:
-        return ceil(billed * estimate_now / baseline_estimate)
-    return billed + estimate_now - baseline_estimate
+    as large as it was until the provider tells another size.
+
+    `baseline` is (estimate, billed) of that last call; without one the estimate is all there is."""
+    if baseline is None:
+        return counted
+    estimated, billed = baseline
+    return ceil(billed * counted / estimated) if counted < estimated else billed + counted - estimated
 
 
 def factor(model: str) -> float:

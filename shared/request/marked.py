@@ -18,6 +18,11 @@ class Ttl(StrEnum):
     MINUTES = "5m"
     HOUR = "1h"
 
+    @property
+    def seconds(self) -> float:
+        """For how long the provider keeps an entry after its last use."""
+        return 300.0 if self is Ttl.MINUTES else 3600.0
+
 
 class Place(StrEnum):
     TOOLS = "tools"  # the last tool; `at` is not read

@@ -13,7 +13,7 @@ from uuid import UUID
 from shared.errors import Refused
 from shared.store import waits
 from shared.store.pool import Connection
-from shared.store.statements import inbox, money, one, run, turn_end
+from shared.store.statements import inbox, money, one, reduction, run, turn_end
 from shared.store.waits import Woken
 from shared.values import TERMINAL, ParkReason, SessionKind
 
@@ -26,7 +26,7 @@ def of_turn(connection: Connection, turn: UUID, by: UUID, cap_usd: Decimal | Non
         raise Refused(f"the turn is over ({row['status']}): its cap can change nothing", code="turn_over", status=409)
     if row["parent"] is not None:
         raise _of_child(row["parent"])
-    run(connection, money.CAP_TURN, {"turn": turn, "principal": by, "cap_usd": cap_usd})
+    run(connection, money.CAP_TURN, {"capped": turn, "action": "cap.turn", "principal": by, "cap_usd": cap_usd})
     return _wake(connection, turn, row["parked_on"])
 
 
@@ -37,8 +37,21 @@ def of_session(connection: Connection, session: UUID, by: UUID, cap_usd: Decimal
     if row["kind"] == SessionKind.CHILD:
         raise _of_child(None)
     live = one(connection, inbox.LIVE_TURN_ALONE, {"session": session})
-    run(connection, money.CAP_SESSION, {"session": session, "principal": by, "cap_usd": cap_usd})
+    run(connection, money.CAP_SESSION, {"capped": session, "action": "cap.session", "principal": by, "cap_usd": cap_usd})
     return None if live is None else _wake(connection, live["id"], live["parked_on"])
+
+
+def keep_warm(connection: Connection, session: UUID, by: UUID, *, wanted: bool) -> None:
+    """Whether the session is read before the provider forgets it, from the next look of the scheduler on. The session
+    must be there. Raises Refused `child_not_kept_warm` (409)."""
+    row = one(connection, money.LOCK_SESSION, {"session": session})
+    assert row is not None
+    if row["kind"] == SessionKind.CHILD and wanted:
+        raise Refused(
+            "a child is not talked to again, so nothing is gained by keeping it warm: keep its parent's session warm",
+            code="child_not_kept_warm", status=409,
+        )  # fmt: skip
+    run(connection, reduction.KEEP_WARM, {"session": session, "principal": by, "wanted": wanted})
 
 
 def _wake(connection: Connection, turn: UUID, parked_on: str | None) -> Woken:

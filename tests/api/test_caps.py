@@ -103,6 +103,30 @@ def test_a_cap_that_is_none_is_refused(anna: Person, body: Any) -> None:
         assert answer.status_code == 422, answer.text
 
 
+def test_a_session_that_stands_is_kept_warm_from_now_on_by_whose_money_it_is(
+    api: Api, anna: Person, ben: Person, admin: Person
+) -> None:
+    session = anna.session(audience="team", cap_usd=1)
+    path = f"/v1/sessions/{session}"
+
+    def warm(person: Person, wanted: Any) -> httpx.Response:
+        return person.http.patch(path, json={"keep_warm": wanted})
+
+    assert _codes(warm(ben, True)) == [(403, "not_yours")]
+    assert anna.get(path).json()["cache"]["keep_warm"] is False
+    kept = warm(anna, True).json()
+    assert (kept["cache"]["keep_warm"], kept["cap_usd"]) == (True, 1.0), "what is not given stays"
+    assert warm(anna, True).json()["cache"]["keep_warm"]
+    assert not warm(admin, False).json()["cache"]["keep_warm"]
+    told = api.rows("select principal, action from audit where subject = %s order by id", session)
+    assert [(line["principal"], line["action"]) for line in told] == [
+        (anna.id, "session.keep_warm"), (admin.id, "session.let_cool"),
+    ]  # fmt: skip
+    assert [warm(anna, wrong).status_code for wrong in ("yes", 1, None)] == [422] * 3
+    private = f"/v1/sessions/{anna.session()}"
+    assert ben.http.patch(private, json={"keep_warm": True}).status_code == 404
+
+
 def test_a_turn_that_is_over_has_no_cap_to_raise(worker: Ground, anna: Person) -> None:
     found = _short(worker, anna, turn=TINY)
     anna.post(f"/v1/turns/{found['id']}/cancel").raise_for_status()

@@ -181,6 +181,16 @@ def test_cancel_and_steer_say_what_they_asked(surface: Surface, capsys: pytest.C
     assert "is asked to stop" in capsys.readouterr().out
 
 
+def test_warm_says_how_the_session_stands_now(surface: Surface, capsys: pytest.CaptureFixture[str]) -> None:
+    for wanted, kept, said in (("on", True, "before the provider forgets it"), ("off", False, "is not kept warm")):
+        surface.replies["/v1/sessions/s-1"] = json.dumps({"cache": {"keep_warm": kept}})
+        assert main(["warm", "s-1", wanted]) == 0
+        assert said in capsys.readouterr().out
+    assert [(asked.method, asked.body) for asked in surface.asked] == [
+        ("PATCH", {"keep_warm": True}), ("PATCH", {"keep_warm": False}),
+    ]  # fmt: skip
+
+
 def test_words_that_may_not_steer_are_told_to_wait_as_a_turn(
     surface: Surface, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,12 +25,12 @@ def lossy(database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path
     shutil.rmtree(folder, ignore_errors=True)
 
 
-# The writes of a turn by what stands in their bytes, one after another: the claim, its COMMIT, a reservation, T1 and
-# its
-# COMMIT, a run's result, the last answer and the COMMIT that ends the turn with it.
+# The writes of a turn by what stands in their bytes, one after another: the claim, its COMMIT, the first prefix, a
+# reservation, T1 and its COMMIT, a run's result, the last answer and the COMMIT that ends the turn with it.
 WRITES = [
     (b"pg_advisory_xact_lock",),
     (b"COMMIT",),
+    (b"a new session",),
     (b'"stream":true',),
     (b"alpha reply",),
     (b"alpha reply", b"COMMIT"),

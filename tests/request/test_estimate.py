@@ -130,7 +130,7 @@ def test_an_image_and_a_signature_do_not_count_by_their_length() -> None:
     [(100, 80, 90, 110), (100, 80, 80, 100), (100, 80, 20, 25), (0, 0, 50, 50)],
 )
 def test_the_projection_is_anchored_on_what_was_billed(billed: int, baseline: int, now: int, expected: int) -> None:
-    assert estimate.projected(billed, baseline, now) == expected
+    assert estimate.projected((baseline, billed), now) == expected
 
 
 def test_a_text_that_does_not_encode_is_estimated_all_the_same() -> None:

@@ -1,4 +1,4 @@
-"""A compaction whose reply is lost is never written twice: it is read, under the session's lock, whether it landed."""
+"""An edit of the past whose reply is lost is never written twice: whether it landed is read under the session lock."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from deploy.drill.swallow import Loss, Proxy, swallowing
 from deploy.local.servers import Servers
 from tests.ground import Ground, Rehearsal, ground
 from tests.shrink.compacting import GOOD, claim, compact, go_on, long_session
+from tests.shrink.conftest import Bodies, advance, assert_replayed
 from workers.compaction import run
 
 
@@ -24,7 +25,7 @@ def lossy(
     home = tmp_path_factory.mktemp("lossy")
     with (
         swallowing(module_database_url, folder) as proxy,
-        ground(proxy.url, servers.valkey.url, provider.url, home) as made,
+        ground(proxy.url, servers.valkey.url, provider.url, home, tail_messages=4) as made,
     ):
         yield made, proxy
     shutil.rmtree(folder, ignore_errors=True)
@@ -51,3 +52,29 @@ def test_a_summary_stands_once_though_the_reply_to_its_write_is_lost(
     go_on(worker, held)
     assert worker.view(turn)["answer"] == "went on"
     assert len(worker.rows("select 1 from calls where session = %s and purpose = 'summary'", session)) == 1
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+def test_stubs_stand_once_though_the_reply_to_their_write_is_lost(
+    lossy: tuple[Ground, Proxy], provider: Rehearsal, bodies: Bodies, loss: Loss
+) -> None:
+    """All of a prune is one statement: what its holder remembers afterwards is what the rows have, and it goes on."""
+    worker, proxy = lossy
+    session = long_session(worker, provider, replies=[{"text": "went on"}], steps=4)
+    advance(worker, 7_200)
+    turn = worker.turn(session, "And now?")
+    held = claim(worker)
+    before = proxy.lost
+    proxy.lose((b"characters left out; kept as",), loss)
+    go_on(worker, held)
+    assert proxy.lost == before + 1
+    assert (worker.view(turn)["status"], worker.view(turn)["answer"]) == ("done", "went on")
+    (decided,) = worker.rows("select * from reductions where session = %s and decision = 'prune'", session)
+    stubs = worker.rows("select id, first, block from edits where session = %s and kind = 'stub' order by id", session)
+    assert len({(stub["first"], stub["block"]) for stub in stubs}) == len(stubs) > 0
+    assert decided["first_edit"] == stubs[0]["id"]
+    row = worker.one("select last_edit, prefix from sessions where id = %s", session)
+    assert (row["last_edit"], held.last_edit) == (stubs[-1]["id"], stubs[-1]["id"])
+    last = worker.one("select last_edit from calls where session = %s order by seq desc limit 1", session)
+    assert last["last_edit"] == stubs[-1]["id"], "the call that followed knew the edit"
+    assert_replayed(worker, session, bodies(session))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scheduler.room import Room
 from scheduler.warmth import keep
 from shared import stream
@@ -9,6 +11,7 @@ from shared.request.marked import Ttl
 from tests.ground import Ground, Rehearsal
 from tests.shrink.conftest import Bodies, advance, assert_replayed
 from workers.reduction import meters
+from workers.reduction.state import Context
 
 
 def _room(worker: Ground) -> Room:
@@ -81,3 +84,16 @@ def test_a_ping_that_fails_is_not_sent_again_before_the_entry_is_gone(worker: Gr
 
 def test_how_many_reads_a_write_is_worth() -> None:
     assert [meters.most_pings(meters.ASSUMED, ttl) for ttl in Ttl] == [9, 15]
+
+
+@pytest.mark.parametrize(
+    ("ttl", "hold_5m", "expected"),
+    [
+        pytest.param(Ttl.MINUTES, 0.0, 9, id="short gaps, five minutes"),
+        pytest.param(Ttl.MINUTES, 0.5, 0, id="long gaps: an hour is cheaper than twelve reads"),
+        pytest.param(Ttl.HOUR, 0.5, 15, id="long gaps, an hour"),
+        pytest.param(Ttl.HOUR, 0.0, 0, id="short gaps: the next call asks for five minutes"),
+    ],
+)
+def test_only_the_time_to_live_that_costs_less_is_worth_a_ping(ttl: Ttl, hold_5m: float, expected: int) -> None:
+    assert meters.worth_pinging(Context(ttl, hold_5m=hold_5m), meters.ASSUMED, 50_000) == expected

@@ -8,13 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from psycopg.rows import DictRow
-
 from shared.errors import LeaseLost
 from shared.request import canonical
-from shared.store.pool import Connection
-from shared.store.statements import Statement, one
 from shared.store.statements import compaction as statements
+from shared.store.statements import one
 from shared.values import EventKind
 from workers import fence
 from workers.compaction.breaker import Attempt, Last
@@ -45,9 +42,11 @@ class Why:
     arithmetic: Mapping[str, object]
     tokens_before: int
 
-    def params(self, **more: object) -> dict[str, Any]:
-        told = {**self.arithmetic, **more}
-        return {"cause": self.cause, "arithmetic": canonical.dump(told), "tokens_before": self.tokens_before}
+    def params(self, held: Held, **more: object) -> dict[str, Any]:
+        return {
+            "step": held.step + 1, "cause": self.cause, "arithmetic": canonical.dump({**self.arithmetic, **more}),
+            "tokens_before": self.tokens_before,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,8 @@ class Edit:
 
 def read(ports: Ports, held: Held) -> Row:
     """Raises LeaseLost. The breaker's columns in `held.context` are the row's from here on."""
-    row = ports.database.read(lambda c: one(c, statements.STATE, _own(held)))
+    own = {"session": held.claim.session, "fence": held.claim.fence}
+    row = ports.database.read(lambda c: one(c, statements.STATE, own))
     if row is None:
         raise LeaseLost
     held.told(row["now"])
@@ -83,8 +83,8 @@ def read(ports: Ports, held: Held) -> Row:
 
 def shut(ports: Ports, held: Held, why: Why, message: str, until: datetime) -> None:
     """The breaker is shut: since when stands on the row, and is told once."""
-    params = why.params(why=message, until=until.isoformat())
-    row = _write(ports, held, statements.SHUT, params)
+    params = why.params(held, why=message, until=until.isoformat())
+    row = fence.write(ports, held, statements.SHUT, params)
     held.context = replace(held.context, breaker_blocked_at=row["breaker_blocked_at"])
     if row["fresh"]:
         _tell(ports, held, "blocked", why, None, message=message)
@@ -93,12 +93,12 @@ def shut(ports: Ports, held: Held, why: Why, message: str, until: datetime) -> N
 def begin(ports: Ports, held: Held, context: Context) -> None:
     """An attempt begins, with the counters as the breaker left them. Whoever dies at it leaves it `open`."""
     counters = {"ineffective_strikes": context.ineffective_strikes, "fallback_streak": context.fallback_streak}
-    _write(ports, held, statements.BEGIN, counters)
+    fence.write(ports, held, statements.BEGIN, counters)
     held.context = replace(context, breaker_blocked_at=None)
 
 
 def nothing(ports: Ports, held: Held, why: Why, reason: str) -> None:
-    _write(ports, held, statements.NOTHING, why.params(why=reason))
+    fence.write(ports, held, statements.NOTHING, why.params(held, why=reason))
     held.context = replace(held.context, verdict_due=True)
     _tell(ports, held, "skipped", why, why.tokens_before, message=reason)
 
@@ -109,11 +109,11 @@ def edit(ports: Ports, held: Held, why: Why, new: Edit) -> int:
     told = {"first": new.span.first, "last": new.span.last, "kept": list(new.span.kept), "middle": new.span.tokens}
     without = {} if new.fallback is None else {"fallback": new.fallback}
     params = {
-        **why.params(**told, **without), **new.prefix.params(), "first": new.span.first, "last": new.span.last,
+        **why.params(held, **told, **without), **new.prefix.params(), "first": new.span.first, "last": new.span.last,
         "kept": list(new.span.kept) or None, "text": new.text, "tokens_after": new.tokens_after, "decision": decision,
         "compact_last": new.last, "rest_s": new.rest_s, "last_edit": held.last_edit,
     }  # fmt: skip
-    row = _write(ports, held, statements.COMMIT, params, landed=statements.COMMITTED)
+    row = fence.write(ports, held, statements.COMMIT, params, landed=statements.COMMITTED)
     held.prefix = new.prefix.digest
     held.new_epoch(row["last_edit"], region_end=row["edit"])
     held.context = replace(
@@ -123,31 +123,6 @@ def edit(ports: Ports, held: Held, why: Why, new: Edit) -> int:
     _tell(ports, held, decision, why, new.tokens_after, **told, **without)
     name_left_out(ports, held, new.prefix)
     return row["edit"]
-
-
-def _own(held: Held) -> dict[str, Any]:
-    return {
-        "session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence, "step": held.step + 1,
-    }  # fmt: skip
-
-
-def _write(
-    ports: Ports, held: Held, statement: Statement, params: Mapping[str, object], landed: Statement | None = None
-) -> DictRow:
-    """The one row of a fenced statement. One that may not be sent twice says how to see that it `landed`."""
-    values = {**_own(held), **params}
-
-    def work(connection: Connection) -> DictRow:
-        row = one(connection, statement, values)
-        if row is None:
-            raise LeaseLost
-        return row
-
-    def recover(connection: Connection) -> DictRow | None:
-        fence.confirm(connection, held)
-        return None if landed is None else one(connection, landed, values)
-
-    return ports.database.write(work, recover=recover)
 
 
 def _tell(ports: Ports, held: Held, decision: str, why: Why, tokens_after: int | None, **more: object) -> None:

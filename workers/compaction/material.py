@@ -58,8 +58,7 @@ def per_weight(held: Held) -> float:
 
 
 def projected(held: Held, request: Request) -> int:
-    counted = estimate.estimate(request, held.claim.model)
-    return estimate.projected(held.baseline[1], held.baseline[0], counted) if held.baseline else counted
+    return estimate.projected(held.baseline, estimate.estimate(request, held.claim.model))
 
 
 def entries(seen: Seen) -> tuple[span.Entry, ...]:

@@ -35,7 +35,7 @@ def seen(settings: Settings, held: Held, request: Request, gathered: Gathered) -
     coming = [row.sent or row.content for row in held.unread]
     coming += [message.sent or message.content for message in gathered.messages]
     counted = estimate.estimate(request, model) + sum(estimate.estimate_text(text, model) for text in coming)
-    prompt = estimate.projected(held.baseline[1], held.baseline[0], counted) if held.baseline else counted
+    prompt = estimate.projected(held.baseline, counted)
     held.tally = sizes.follow(held.tally, request)
     measured = sizes.measure(
         held.tally, tail(settings), per_weight, coming=len(coming), prompt=prompt, room=threshold(settings, held)

@@ -16,7 +16,6 @@ from workers.reduction.state import Context
 
 HALF_LIFE = 15
 """Calls after which a holding cost has moved half the way to what it is now."""
-SECONDS = {Ttl.MINUTES: 300.0, Ttl.HOUR: 3600.0}
 PING_EARLY_S = 10.0
 WORTH_KEEPING = 0.8
 LEAST_PROMPT = 30_000
@@ -69,15 +68,22 @@ def carried(context: Context, prices: Relative, since: Gap, sizes: Sizes) -> Con
 def holding(ttl: Ttl, seconds: float, prices: Relative) -> float:
     """What a token of the prefix costs over a gap: nothing while its entry lives, else the pings that keep it alive,
     or the write that replaces it, whichever is less."""
-    if seconds < SECONDS[ttl]:
+    if seconds < ttl.seconds:
         return 0.0
-    pings = floor(seconds / (SECONDS[ttl] - PING_EARLY_S))
+    pings = floor(seconds / (ttl.seconds - PING_EARLY_S))
     return min(pings * prices.read, write(prices, ttl) - prices.read)
 
 
 def most_pings(prices: Relative, ttl: Ttl) -> int:
     """How many reads just before an entry expires cost less than 0.8 of the write that they avoid."""
     return max(0, ceil(WORTH_KEEPING * (write(prices, ttl) - prices.read) / prices.read) - 1)
+
+
+def worth_pinging(context: Context, prices: Relative, prompt: int) -> int:
+    """`most_pings` of the session's own time to live; none where the other one would cost less: an entry of five
+    minutes is not kept alive for an hour at the price of twelve reads, it becomes one of an hour when next it is
+    written."""
+    return most_pings(prices, context.ttl) if context.ttl is best_ttl(context, prices, prompt) else 0
 
 
 def best_ttl(context: Context, prices: Relative, prompt: int) -> Ttl:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.errors import LeaseLost
 from shared.request import canonical
 from shared.store.arrays import array
-from shared.store.pool import Connection
-from shared.store.statements import every, one
+from shared.store.statements import every
 from shared.store.statements import reduction as statements
 from shared.values import EventKind
 from workers import fence
@@ -28,22 +26,9 @@ def prune(
         **_decided(held, context, cause, arithmetic, before), "after": before - plan.drop, "pinned": pinned,
         "e_message": array(stub.message for stub in plan.stubs), "e_block": array(stub.block for stub in plan.stubs),
         "e_line": array(stub.line for stub in plan.stubs), "e_before": array(stub.before for stub in plan.stubs),
-        "e_after": array(stub.after for stub in plan.stubs),
+        "e_after": array(stub.after for stub in plan.stubs), "known": held.last_edit,
     }  # fmt: skip
-    known = held.last_edit
-
-    def work(connection: Connection) -> int:
-        row = one(connection, statements.PRUNE, values)
-        if row is None:
-            raise LeaseLost
-        return row["last_edit"]
-
-    def recover(connection: Connection) -> int | None:
-        fence.confirm(connection, held)
-        row = connection.execute("select last_edit from sessions where id = %s", (held.claim.session,)).fetchone()
-        return None if row is None or row[0] == known else row[0]
-
-    last_edit = ports.database.write(work, recover=recover)
+    last_edit = fence.write(ports, held, statements.PRUNE, values, landed=statements.PRUNED)["last_edit"]
     tell(ports, held, "prune", cause, arithmetic, before, before - plan.drop)
     return last_edit
 
@@ -52,18 +37,9 @@ def note(
     ports: Ports, held: Held, decision: str, context: Context, cause: str, arithmetic: dict[str, Any], before: int
 ) -> None:
     """Commit `context` and a row that says what was decided. Sent twice, it says so twice. Raises LeaseLost."""
-    values = {**_decided(held, context, cause, arithmetic, before), "decision": decision}
-
-    def work(connection: Connection) -> bool:
-        if one(connection, statements.NOTE, values) is None:
-            raise LeaseLost
-        return True
-
-    def recover(connection: Connection) -> bool | None:
-        fence.confirm(connection, held)
-        return None
-
-    ports.database.write(work, recover=recover)
+    fence.write(
+        ports, held, statements.NOTE, {**_decided(held, context, cause, arithmetic, before), "decision": decision}
+    )
     tell(ports, held, decision, cause, arithmetic, before, before)
 
 
@@ -85,6 +61,6 @@ def epoch_marks(ports: Ports, held: Held) -> str | None:
 
 def _decided(held: Held, context: Context, cause: str, arithmetic: dict[str, Any], before: int) -> dict[str, Any]:
     return {
-        "session": held.claim.session, "fence": held.claim.fence, "turn": held.claim.turn, "step": held.step + 1,
-        "cause": cause, "arithmetic": canonical.dump(arithmetic), "before": before, **context.params(),
+        "step": held.step + 1, "cause": cause, "arithmetic": canonical.dump(arithmetic), "before": before,
+        **context.params(),
     }  # fmt: skip

@@ -12,12 +12,12 @@ from shared.store.arrays import array
 from shared.store.statements import every, waiting
 from shared.text import bounded
 from shared.values import EventKind, ParkReason, RunStatus
+from workers import fence
 from workers.emit import emit
 from workers.held import Held
 from workers.ports import Ports
 from workers.recording import Run, run_digest
 from workers.waiting.state import Ready, Stand, Wait, answered
-from workers.waiting.writes import fenced
 
 EXPIRED = "nobody decided in time"
 
@@ -45,7 +45,7 @@ def stands(ports: Ports, held: Held, runs: Sequence[Run], demanded: Mapping[str,
 
 def close(ports: Ports, held: Held, status: str, note: str, *, due: bool = False) -> int:
     """End what is still pending of this turn (with `due`, only what is past its limit). Returns how many."""
-    (row,) = fenced(ports, held, waiting.CLOSE_APPROVALS, {"status": status, "note": note, "due": due})
+    row = fence.write(ports, held, waiting.CLOSE_APPROVALS, {"status": status, "note": note, "due": due})
     return row["closed"]
 
 
@@ -57,7 +57,9 @@ def _ask(ports: Ports, held: Held, step: int, runs: Sequence[Run], demanded: Map
         "a_tool": array(run.call.name for run in runs), "a_role": array(rule.role for rule in rules),
         "a_four_eyes": array(rule.four_eyes for rule in rules),
     }  # fmt: skip
-    asked = {row["ordinal"]: row["id"] for row in fenced(ports, held, waiting.REQUEST_APPROVALS, params) if row["id"]}
+    asked = {
+        row["ordinal"]: row["id"] for row in fence.rows(ports, held, waiting.REQUEST_APPROVALS, params) if row["id"]
+    }
     for run, rule in zip(runs, rules, strict=True):
         if run.ordinal in asked:
             emit(
@@ -69,7 +71,7 @@ def _ask(ports: Ports, held: Held, step: int, runs: Sequence[Run], demanded: Map
 
 def _tell(ports: Ports, held: Held, step: int) -> None:
     """Who watches learns of each decision once."""
-    for row in fenced(ports, held, waiting.TELL_DECIDED, {"step": step}):
+    for row in fence.rows(ports, held, waiting.TELL_DECIDED, {"step": step}):
         if row["id"] is not None:
             emit(
                 ports, held, EventKind.APPROVAL_DECIDED, step=step, ordinal=row["ordinal"], tool=row["tool"],

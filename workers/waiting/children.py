@@ -16,7 +16,7 @@ from shared.store.arrays import array
 from shared.store.statements import every, waiting
 from shared.text import clean_text
 from shared.values import AGING, TERMINAL, EventKind, ParkReason, RunStatus, TurnClass, TurnStatus
-from workers import budget, caps, prefixing
+from workers import budget, caps, fence, prefixing
 from workers.emit import emit
 from workers.held import Held
 from workers.ports import Ports
@@ -26,7 +26,6 @@ from workers.tools.context import ToolRefused
 from workers.tools.places import CHILDREN
 from workers.waiting import late, summaries, toolset
 from workers.waiting.state import Stand, Wait, answered
-from workers.waiting.writes import fenced
 
 _NAMES = UUID("6f1d1f0e-0c0b-5f0e-9a3e-3d2f6a0c7b11")
 
@@ -110,7 +109,7 @@ def _spawn(ports: Ports, held: Held, run: Run, tasks: Sequence[Task], cap: Decim
         "c_title": array(titles), "c_payload": array(_input(task) for task in tasks),
         "c_tools": array(map(",".join, tools)), "c_shared": array(keys[names] for names in tools),
     }  # fmt: skip
-    fenced(ports, held, waiting.SPAWN, params)
+    fence.rows(ports, held, waiting.SPAWN, params)
     for at, turn in enumerate(turns):
         emit(
             ports, held, EventKind.CHILD_STARTED, step=run.step, ordinal=run.ordinal, index=at, turn=str(turn),

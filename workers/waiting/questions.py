@@ -10,12 +10,12 @@ from shared.ids import uuid7
 from shared.store.statements import every, waiting
 from shared.text import clean_text
 from shared.values import EventKind, ParkReason, RunStatus
+from workers import fence
 from workers.emit import emit
 from workers.held import Held
 from workers.ports import Ports
 from workers.recording import Run
 from workers.waiting.state import Stand, Wait, answered
-from workers.waiting.writes import fenced
 
 
 def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object]) -> Stand:
@@ -47,7 +47,7 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object]) -
 
 def close(ports: Ports, held: Held, status: str, note: str | None, *, due: bool = False) -> int:
     """End what is still open of this turn (with `due`, only what is past its limit). Returns how many."""
-    (row,) = fenced(ports, held, waiting.CLOSE_QUESTIONS, {"status": status, "note": note, "due": due})
+    row = fence.write(ports, held, waiting.CLOSE_QUESTIONS, {"status": status, "note": note, "due": due})
     return row["closed"]
 
 
@@ -56,7 +56,7 @@ def _ask(ports: Ports, held: Held, run: Run, question: str) -> None:
         "question_id": uuid7(), "step": run.step, "ordinal": run.ordinal, "question": question,
         "limit_s": ports.settings.clarify_limit_s,
     }  # fmt: skip
-    (row,) = fenced(ports, held, waiting.ASK_PERSON, params)
+    row = fence.write(ports, held, waiting.ASK_PERSON, params)
     if row["id"] is not None:
         emit(
             ports, held, EventKind.CLARIFY_REQUESTED, step=run.step, ordinal=run.ordinal, question=question,

@@ -19,12 +19,12 @@ from shared.request import estimate, handles
 from shared.store.statements import waiting
 from shared.text import clean_text
 from shared.values import TERMINAL, TurnStatus
+from workers import fence
 from workers.held import Held
 from workers.ports import Ports
 from workers.tools import folders, putting
 from workers.tools.context import ToolRefused
 from workers.tools.places import CHILDREN
-from workers.waiting.writes import fenced
 
 LEAST_TOKENS = 300
 """Below this a summary is noise: the share of a large batch in a full window is at least so much."""
@@ -95,7 +95,7 @@ def _keep(ports: Ports, held: Held, child: UUID, name: str, text: str) -> str:
     """
     artifact = uuid5(_NAMES, str(child))
     handle = handles.artifact(artifact)
-    fenced(ports, held, waiting.KEEP_REPORT, {"artifact": artifact, "body": text.encode()})
+    fence.rows(ports, held, waiting.KEEP_REPORT, {"artifact": artifact, "body": text.encode()})
     path = f"{name}.report.md"
     try:
         root = os.open(held.claim.workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -49,6 +49,10 @@ from n where sessions.id = %(session)s and sessions.fence = %(fence)s and n.last
 returning sessions.last_edit
 """
 PRUNE = named("prune", _STUBS + CONTEXT_SET + _STUBBED, "sessions_pkey")
+# A COMMIT whose reply was lost: whether its edits are there. Nobody else writes edits while the fence is the holder's.
+PRUNED = named(
+    "pruned", "select last_edit from sessions where id = %(session)s and last_edit <> %(known)s", "sessions_pkey"
+)
 
 # A decision that edits nothing: another time to live, or why nothing is done.
 _NOTED = """
@@ -77,6 +81,23 @@ _TO_WARM = "select s.id as session, s.owner from sessions s where "
 _SOONEST = "order by s.prefix_warm_until limit %(limit)s"
 TO_WARM = named("to_warm", _TO_WARM + _DUE + _SOONEST, "sessions_to_warm", "turns_of_session")
 STILL_TO_WARM = named("still_to_warm", _TO_WARM + _DUE + "and s.id = %(session)s", "sessions_pkey|sessions_to_warm")
+
+# A person's choice, with its line in the audit where it is another than it was. The session's row is locked. What was
+# pinged for so far is left as it is: choosing anew is no new entry at the provider.
+KEEP_WARM = named(
+    "keep_warm",
+    """
+with x as (
+  update sessions set keep_warm = %(wanted)s::boolean
+  where id = %(session)s and keep_warm <> %(wanted)s::boolean
+  returning id
+)
+insert into audit (principal, action, subject, detail)
+select %(principal)s, case when %(wanted)s::boolean then 'session.keep_warm' else 'session.let_cool' end, id::text, ''
+from x
+""",
+    "sessions_pkey",
+)
 
 # The breakpoints of the first call of an epoch: those that stand on rows older than it are named by their ids.
 EPOCH_MARKS = named(

@@ -198,7 +198,9 @@ returning inbox.id
     "sessions_pkey",
     "inbox_pkey|inbox_waiting|inbox_unread",
 )
-FOLDED = named("folded", "select edit from inbox where id = %(request)s and folded_into is not null", "inbox_pkey")
+FOLDED = named(
+    "folded", "select id, edit as last_edit from inbox where id = %(request)s and folded_into is not null", "inbox_pkey"
+)
 # A compaction that stands, though its worker was lost before it said so.
 COMPACTED_SINCE = named(
     "compacted_since",

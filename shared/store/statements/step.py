@@ -192,6 +192,10 @@ returning sessions.last_edit
 """
 PREFIX_FIRST = named("prefix_first", _SAVE + _ADOPT, "sessions_pkey")
 PREFIX_ADOPT = named("prefix_adopt", "with " + _ADOPT, "sessions_pkey")
+# A COMMIT whose reply was lost: whether the session has the prefix.
+PREFIX_STANDS = named(
+    "prefix_stands", "select last_edit from sessions where id = %(session)s and prefix = %(digest)s", "sessions_pkey"
+)
 
 # Who asks whether a write of the holder landed waits for the old connection's transaction to end first.
 HOLD = named("hold", "select fence from sessions where id = %(session)s for no key update", "sessions_pkey")

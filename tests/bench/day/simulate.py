@@ -89,7 +89,7 @@ class Played:
     def _ping(self, now: datetime) -> None:
         """Reads just before the entry expires, while they have cost less than 0.8 of the write that they avoid. None
         where another life would cost less: only what has gone cold can be given an hour."""
-        life = timedelta(seconds=meters.SECONDS[self._context.ttl] - meters.PING_EARLY_S)
+        life = timedelta(seconds=self._context.ttl.seconds - meters.PING_EARLY_S)
         at = self._context.called_at
         known = prices.relative(self._model, self.outcome.peak, datetime.now(UTC)) or meters.ASSUMED
         price = meters.write(known, self._context.ttl) - known.read
@@ -99,7 +99,7 @@ class Played:
         while at is not None and at + life < now and (pings + 1) * known.read < PINGS_COST * price:
             at, pings = at + life, pings + 1
             self._send(at, 0, new=False)
-            until = at + timedelta(seconds=meters.SECONDS[self._context.ttl])
+            until = at + timedelta(seconds=self._context.ttl.seconds)
             self._context = replace(self._context, prefix_warm_until=until, warm_pings=pings)
             self.outcome.decisions.append("ping")
 
@@ -187,7 +187,7 @@ class Played:
         warm = bill.read > FLOOR * 2
         usage = Usage(bill.input, output, bill.read, bill.write_5m, bill.write_1h)
         self._context = meters.answered(self._context, usage, warm=warm)
-        until = now + timedelta(seconds=meters.SECONDS[ttl])
+        until = now + timedelta(seconds=ttl.seconds)
         self._context = replace(self._context, called_at=now, prefix_warm_until=until)
         self._pinned, self._region = len(self._ids), len(self._ids)
 
