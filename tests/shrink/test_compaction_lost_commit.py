@@ -55,6 +55,27 @@ def test_a_summary_stands_once_though_the_reply_to_its_write_is_lost(
 
 
 @pytest.mark.parametrize("loss", list(Loss))
+def test_what_is_to_be_remembered_is_written_once_though_the_commit_is_lost(
+    lossy: tuple[Ground, Proxy], provider: Rehearsal, loss: Loss
+) -> None:
+    worker, proxy = lossy
+    fact = f"the canary sings at eight, {loss}"
+    summary = {"text": f"{GOOD}\n## To remember\n- {fact}"}
+    session = long_session(worker, provider, [summary], [{"text": "went on"}], steps=4)
+    worker.turn(session, "And now?")
+    held = claim(worker)
+    before = proxy.lost
+    proxy.lose((b"insert into memory_revisions", b"COMMIT"), loss)
+    came = compact(worker, held)
+    assert (proxy.lost, isinstance(came, run.Compacted)) == (before + 1, True)
+    assert len(worker.rows("select 1 from edits where session = %s and kind = 'summary'", session)) == 1
+    put = worker.rows("select put from memory_revisions where session = %s", session)
+    assert [row["put"] for row in put] == [fact]
+    (told,) = worker.rows("select arithmetic from reductions where session = %s and decision = 'compact'", session)
+    assert '"remembered":1' in told["arithmetic"]
+
+
+@pytest.mark.parametrize("loss", list(Loss))
 def test_stubs_stand_once_though_the_reply_to_their_write_is_lost(
     lossy: tuple[Ground, Proxy], provider: Rehearsal, bodies: Bodies, loss: Loss
 ) -> None:
