@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
-from deploy.drill.swallow import Loss, Proxy, swallowing
+from deploy.drill.swallow import Loss, Proxy
 from deploy.local.servers import Servers
-from tests.ground import Ground, Rehearsal, ground
+from tests.ground import Ground, Rehearsal, lossy_ground
 from tests.shrink.compacting import GOOD, claim, compact, go_on, long_session
 from tests.shrink.conftest import Bodies, advance, assert_replayed
 from workers.compaction import run
@@ -21,14 +18,9 @@ from workers.compaction import run
 def lossy(
     module_database_url: str, servers: Servers, provider: Rehearsal, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[tuple[Ground, Proxy]]:
-    folder = Path(tempfile.mkdtemp(prefix="ns-"))
     home = tmp_path_factory.mktemp("lossy")
-    with (
-        swallowing(module_database_url, folder) as proxy,
-        ground(proxy.url, servers.valkey.url, provider.url, home, tail_messages=4) as made,
-    ):
-        yield made, proxy
-    shutil.rmtree(folder, ignore_errors=True)
+    with lossy_ground(module_database_url, servers.valkey.url, provider.url, home, tail_messages=4) as made:
+        yield made
 
 
 @pytest.mark.parametrize("loss", list(Loss))
