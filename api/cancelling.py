@@ -13,8 +13,9 @@ import structlog
 
 from api.services import Services
 from api.waking import ring_for
+from shared import telling
 from shared.errors import NightshiftError
-from shared.store import cancel, children
+from shared.store import cancel
 from shared.store.cancel import Cancelled
 from shared.store.pool import Connection
 from shared.values import TurnClass, TurnStatus
@@ -51,19 +52,10 @@ def one(
     _tell(serving, turn, found)
 
 
-def _tell_parent(serving: Services, turn: UUID) -> None:
-    try:
-        aside = serving.database.read(lambda c: children.told(c, turn))
-    except NightshiftError:
-        return
-    if aside is not None:
-        serving.hints.aside(aside)
-
-
 def _tell(serving: Services, turn: UUID, found: Cancelled) -> None:
     ring_for(serving, found.woken)
     if found.woken is not None:
-        _tell_parent(serving, turn)
+        telling.parent_of(serving.database.read, turn, serving.hints.aside)
     if found.status is TurnStatus.RUNNING:
         serving.hints.tell("cancel", turn)
         return

@@ -11,10 +11,9 @@ from uuid import UUID, uuid4
 import redis
 import structlog
 
-from shared import stream
+from shared import stream, telling
 from shared.doorbell import Doorbell
 from shared.settings import Settings
-from shared.store import children
 from shared.store.pool import Database
 from shared.values import EventKind
 
@@ -43,22 +42,19 @@ class Room:
 
     def tell_child(self, turn: UUID) -> None:
         """After a commit that ended a turn: where it is a child, who watches its parent learns of it."""
-        aside = self.database.read(lambda connection: children.told(connection, turn))
-        if aside is None:
-            return
-        keys, args = stream.tell_args(aside)
-        given: list[Any] = [*keys, *args]
-        try:
-            self.redis.eval(stream.TELL, len(keys), *given)
-        except redis.RedisError as error:
-            log.info("publish.missed", turn=str(turn), kind=aside.kind, error=type(error).__name__)
+        telling.parent_of(self.database.read, turn, self._aside)
 
     def publish(self, turn: object, step: int, fence: int, *events: tuple[EventKind, dict[str, object]]) -> None:
         """The first events of a fence that this process raised. A hint to viewers: Postgres says the same."""
         made = [stream.Event(step, fence, n, kind, data) for n, (kind, data) in enumerate(events, 1)]
-        keys, args = stream.append_args(turn, made)
+        self._say(turn, events[-1][0], stream.APPEND, *stream.append_args(turn, made))
+
+    def _aside(self, aside: stream.Aside) -> None:
+        self._say(aside.turn, aside.kind, stream.TELL, *stream.tell_args(aside))
+
+    def _say(self, turn: object, kind: EventKind, script: str, keys: list[str], args: list[str | bytes | int]) -> None:
         given: list[Any] = [*keys, *args]
         try:
-            self.redis.eval(stream.APPEND, len(keys), *given)
+            self.redis.eval(script, len(keys), *given)
         except redis.RedisError as error:
-            log.info("publish.missed", turn=str(turn), kind=events[-1][0], error=type(error).__name__)
+            log.info("publish.missed", turn=str(turn), kind=kind, error=type(error).__name__)

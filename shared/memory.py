@@ -22,6 +22,8 @@ from shared.settings import Settings
 from shared.text import clean_text
 
 MOST_ENTRIES = 200
+SUSPICIOUS = "memory_suspicious"
+"""The code of what reads like an instruction."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -189,7 +191,7 @@ def _no_order(entry: str) -> None:
     if why is not None:
         raise Refused(
             f"not written: it reads like an instruction {why}, and memory tells what is so: put it in other words",
-            code="memory_suspicious", status=422,
+            code=SUSPICIOUS, status=422,
         )  # fmt: skip
 
 

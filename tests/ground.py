@@ -8,6 +8,7 @@ import os
 import secrets
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from psycopg.rows import dict_row
 
 from deploy.drill.provider import Rehearsal
 from deploy.drill.rig import until
+from deploy.drill.swallow import Proxy, swallowing
 from shared import doorbell, logs, stream
 from shared.life import Life
 from shared.request import blocks
@@ -179,3 +181,17 @@ def ground(database_url: str, redis_url: str, provider_url: str, home: Path, **m
         life.stop("test over")
         wire.close_client(client)
         database.close()
+
+
+@contextlib.contextmanager
+def lossy_ground(
+    database_url: str, redis_url: str, provider_url: str, home: Path, **more: Any
+) -> Generator[tuple[Ground, Proxy]]:
+    """The same worker behind a proxy that loses the reply to a COMMIT on demand, and nothing between them but one
+    pool."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ns-") as folder,
+        swallowing(database_url, Path(folder)) as proxy,
+        ground(proxy.url, redis_url, provider_url, home, **more) as made,
+    ):
+        yield made, proxy

@@ -1,15 +1,18 @@
 """How much one batch of tool runs may put into the conversation. Pure: sizes in, a decision out.
 
 A reply may ask for a thousand reads at once; results that do not fit the window would fail that turn and every later
-one, since what is in the transcript stays there.
+one, since what is in the transcript stays there. A result that is too long is kept whole elsewhere (spill.py): so what
+a run needs at least is the preview of its result.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from shared.request import estimate
-from shared.text import bounded
+from workers import spill
+from workers.tools.context import ToolResult
 
 MOST_RUNS = 128
 SHARE = 0.6
@@ -21,34 +24,47 @@ LEAST_TOKENS = 200
 
 @dataclass(slots=True)
 class Room:
-    """Tokens that the results of this batch may still take, as `model` counts them."""
+    """Tokens that the results of this batch may take together, as `model` counts them; `taken` is what those so far
+    need at least."""
 
     model: str
     tokens: float
+    window: int
     runs: int = 0
+    taken: float = 0.0
 
     @property
     def for_children(self) -> float:
         """What summaries of children may take together: half of what the window has left (issue "Delegation")."""
         return self.tokens / SHARE / 2
 
+    @property
+    def budget(self) -> spill.Budget:
+        return spill.budget(self.model, self.window, self.tokens)
+
     def refusal(self) -> str | None:
         """Why the next run is not to be run; None where it may. Counts it."""
         self.runs += 1
         if self.runs > MOST_RUNS:
             return TOO_MANY
-        return NO_ROOM if self.tokens < LEAST_TOKENS else None
+        return NO_ROOM if self.tokens - self.taken < LEAST_TOKENS else None
 
-    def take(self, text: str) -> str:
-        """The result as it may stand: whole, or its beginning with a note of how much was left out."""
-        size = estimate.estimate_text(text, self.model)
-        if size > self.tokens:
-            text = bounded(text, max(200, int(len(text) * self.tokens / size)))
-            size = estimate.estimate_text(text, self.model)
-        self.tokens -= size
-        return text
+    def count(self, text: str, *, whole: bool = False) -> None:
+        """A result; unless it is to stand `whole`, it may be kept elsewhere, should it be long."""
+        self.taken += estimate.estimate_text(text if whole else text[: 2 * spill.PREVIEW], self.model)
+
+    def page(self, result: ToolResult, shortened: Callable[[ToolResult, int], ToolResult]) -> ToolResult:
+        """A page of what is kept, as long as it may be here; `shortened` to so many characters by the tool that made
+        it. Counted whole."""
+        left = max(LEAST_TOKENS, self.tokens - self.taken)
+        chars = len(result.text)
+        while (size := estimate.estimate_text(result.text, self.model)) > left and chars > spill.SHORTEST:
+            chars = max(spill.SHORTEST, min(int(chars * 0.9), int(chars * left / size)))
+            result = shortened(result, chars)
+        self.taken += size
+        return result
 
 
 def room(model: str, window: int, used: int) -> Room:
     """What a batch may take in a window of which so much is used already."""
-    return Room(model, max(0.0, (window - used) * SHARE))
+    return Room(model, max(0.0, (window - used) * SHARE), window)

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
+from shared import telling
 from shared.errors import LeaseLost, StoreUnavailable
 from shared.values import EventKind, TurnClass
 from workers import claiming, faulting, loop
@@ -20,7 +21,6 @@ from workers.loop import Ended, Parked, Released, TurnOutcome
 from workers.pause import Point
 from workers.ports import Ports
 from workers.turnstile import Turnstile
-from workers.waiting.late import tell_end
 
 log = structlog.get_logger("turn")
 
@@ -148,7 +148,7 @@ def _drive(ports: Ports, held: Held) -> TurnOutcome | None:
         outcome = Ended(ending)
     _announce(ports, held, outcome)
     if isinstance(outcome, Ended) and claim.parent is not None:
-        tell_end(ports, claim.turn)
+        telling.parent_of(ports.database.read, claim.turn, ports.publisher.tell)
     if held.woken is not None and held.woken.turn_class is not None:
         ports.doorbell.ring(held.woken.turn_class)
     ports.pauses.at(Point.FINISHED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from psycopg.rows import DictRow
 
@@ -34,8 +35,16 @@ class NewMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """The whole of a result that the transcript holds a preview of; a row of artifacts, written with that."""
+
+    id: UUID
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
-    """What came of one tool run. `text` is what the model reads."""
+    """What came of one tool run. `text` is what the model reads: all of it, or a preview of `kept`."""
 
     step: int
     ordinal: int
@@ -44,6 +53,7 @@ class Finished:
     status: str
     text: str
     is_error: bool
+    kept: Kept | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,20 @@ def run_params(runs: Sequence[Finished]) -> dict[str, Any]:
         "r_status": array(r.status for r in runs),
         "r_result": array(r.text for r in runs),
         "r_error": array(r.is_error for r in runs),
+    }
+
+
+def kept_params(runs: Sequence[Finished]) -> dict[str, Any]:
+    """Of those that are kept whole; empty where none is."""
+    kept = [(run, run.kept) for run in runs if run.kept is not None]
+    if not kept:
+        return {}
+    return {
+        "a_id": array(str(one.id) for _, one in kept),
+        "a_step": array(run.step for run, _ in kept),
+        "a_ordinal": array(run.ordinal for run, _ in kept),
+        "a_body": array(one.text for _, one in kept),
+        "a_characters": array(len(one.text) for _, one in kept),
     }
 
 

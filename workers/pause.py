@@ -36,6 +36,7 @@ class Point(StrEnum):
     FINISHING = "finishing"
     WAKING = "waking"  # a child has ended and its parent is woken, in the transaction that does both
     FINISHED = "finished"
+    FLUSHED = "flushed"  # a compaction's facts are in memory, its edit is not written, in the transaction of both
 
 
 class Pauses:

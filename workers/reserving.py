@@ -34,7 +34,7 @@ from workers import budget, caps, fence, prefixing
 from workers.emit import emit
 from workers.gathering import Gathered, has_result, with_warning
 from workers.held import Held
-from workers.outgoing import fold_params, message_params, returned, run_params
+from workers.outgoing import fold_params, kept_params, message_params, returned, run_params
 from workers.ports import Ports
 from workers.prompt import warnings
 from workers.providers import params, prices
@@ -279,8 +279,11 @@ def _write(
         "alone": alone, "turn_cap": held.money.turn_cap, "session_cap": held.money.session_cap,
     }  # fmt: skip
 
+    kept = kept_params(gathered.runs)
+    statement = statements.RESERVE_KEEPING if kept else statements.RESERVE
+
     def send(connection: Connection) -> _Rows | None:
-        rows = every(connection, statements.RESERVE, values)
+        rows = every(connection, statement, values | kept)
         return _Rows(returned(rows), rows[0]["now"]) if rows else None
 
     def recover(connection: Connection) -> _Rows | None:

@@ -15,17 +15,17 @@ from shared.request import estimate
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import EventKind, Repeat, RunStatus
-from workers import batch_room, fence, grants
+from workers import batch_room, fence, grants, spill
 from workers.batch_room import Room
 from workers.emit import emit
 from workers.grants import Grant
 from workers.held import Held, Interrupt
-from workers.outgoing import Finished
+from workers.outgoing import Finished, kept_params
 from workers.pause import Point
 from workers.ports import Ports
 from workers.providers.models import limits
 from workers.recording import Run
-from workers.tools import dispatch
+from workers.tools import dispatch, read_artifact, registry
 from workers.tools.context import Came, Store, ToolContext, ToolResult
 from workers.waiting.stands import of_batch
 from workers.waiting.state import Answered, Wait
@@ -43,8 +43,9 @@ class Batch:
     wait: Wait | None = None
 
 
-def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> Batch:
-    """Run what may run, in emission order, up to the first run that somebody else must settle first.
+def run_batch(ports: Ports, held: Held, runs: Sequence[Run], known: Sequence[Finished] = ()) -> Batch:
+    """Run what may run, in emission order, up to the first run that somebody else must settle first. `known` are
+    results of the same step that stand in rows already.
 
     Raises LeaseLost where others have the turn by now.
     """
@@ -52,6 +53,7 @@ def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> Batch:
     stands = {} if held.must_stop() else of_batch(ports, held, _free(held, runs), room.for_children)
     together = not stands and all(run.repeat is Repeat.REPEATABLE for run in runs)
     results: list[Finished] = []
+    known = [_bounded(held, result, room) for result in known]
     for run in runs:
         stand = stands.get(run.ordinal)
         refusal = CANCELLED if held.must_stop() else room.refusal()
@@ -62,13 +64,29 @@ def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> Batch:
             _keep(ports, held, runs, results)
             return Batch((), stand)
         if isinstance(stand, Answered):
-            results.append(replace(stand.finished, text=room.take(stand.finished.text)))
+            results.append(_bounded(held, stand.finished, room))
             continue
         if not together and run.grant is None:
             results.append(_run(ports, held, replace(run, grant=_start(ports, held, run)), room))
         else:
             results.append(_run(ports, held, run, room))
-    return Batch(tuple(results))
+    every = sorted((*known, *results), key=lambda one: one.ordinal)
+    return Batch(spill.fitted(held.claim.turn, every, room.budget, recall=_recalls(held)))
+
+
+def _recalls(held: Held) -> bool:
+    return spill.RECALL in held.claim.tools
+
+
+def _bounded(held: Held, finished: Finished, room: Room) -> Finished:
+    """The result, or a preview of it where it is too long by itself."""
+    tool = registry.TOOLS.get(finished.tool)
+    most = room.budget.single if tool is None else min(tool.cap_chars, room.budget.single)
+    bounded_already = finished.tool in spill.BOUNDED
+    if len(finished.text) > most and not bounded_already:
+        finished = spill.keep(held.claim.turn, finished, recall=_recalls(held))
+    room.count(finished.text, whole=bounded_already)
+    return finished
 
 
 def _free(held: Held, runs: Sequence[Run]) -> list[Run]:
@@ -113,8 +131,11 @@ def _run(ports: Ports, held: Held, run: Run, room: Room) -> Finished:
     ports.pauses.at(Point.AFTER_TOOL)
     status = _status(held, run, result)
     text = run.unknown if status is RunStatus.UNKNOWN and run.unknown is not None else result.text
-    result = replace(result, text=room.take(text))
-    finished = _finished(run, status, result)
+    result = replace(result, text=text)
+    if run.call.name in spill.PAGES:
+        finished = _finished(run, status, room.page(result, read_artifact.shortened))
+    else:
+        finished = _bounded(held, _finished(run, status, result), room)
     if run.repeat is not Repeat.REPEATABLE:
         _commit_result(ports, held, finished)
     _tell(ports, held, finished, result.note)
@@ -136,9 +157,10 @@ def settle(ports: Ports, held: Held, finished: Finished, note: str | None = None
 
 
 def _tell(ports: Ports, held: Held, finished: Finished, note: str | None) -> None:
+    whole = finished.text if finished.kept is None else finished.kept.text
     emit(
         ports, held, EventKind.TOOL_FINISHED, step=finished.step, ordinal=finished.ordinal, tool=finished.tool,
-        status=finished.status, is_error=finished.is_error, chars=len(finished.text), note=note,
+        status=finished.status, is_error=finished.is_error, chars=len(whole), note=note,
     )  # fmt: skip
 
 
@@ -208,4 +230,5 @@ def _commit_result(ports: Ports, held: Held, finished: Finished) -> None:
     }  # fmt: skip
     if finished.status == RunStatus.CANCELLED:
         return  # T2 writes it with the others
-    fence.write(ports, held, statements.FINISH_RUN, values)
+    kept = kept_params([finished])
+    fence.write(ports, held, statements.FINISH_RUN_KEEPING if kept else statements.FINISH_RUN, values | kept)

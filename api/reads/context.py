@@ -141,7 +141,7 @@ def _shown(
     counts = 0 if request is None else estimate.estimate(request, model)
     tokens = counts
     if calibrated:
-        tokens = estimate.projected(row["baseline_billed"], row["baseline_estimate"], counts)
+        tokens = estimate.projected((row["baseline_estimate"], row["baseline_billed"]), counts)
     share = tokens / counts if counts else 1.0
     line = models.room(model, settings.max_output_tokens, calibrated=calibrated, share=settings.context_threshold)
     parts = [] if prefix is None else floor_of(prefix, model)

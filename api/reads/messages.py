@@ -15,13 +15,14 @@ TRANSCRIPT = """
 select m.id, m.turn, m.step, m.ordinal, coalesce(p.name, m.author) as author, m.role, m.content, m.cut, m.created_at,
   st.active, st.compacted, m.author = 'tool' and exists (
     select 1 from tool_runs r where r.turn = m.turn and r.step = m.step and r.ordinal = m.ordinal
-      and r.status = 'unknown') as unknown
+      and r.status = 'unknown') as unknown, a.id as artifact, a.characters
 from (
   select *, sum(length(content)) over (order by id) - length(content) as before, row_number() over (order by id) as nth
   from (select * from messages where session = %(session)s and id > %(after)s order by id limit %(limit)s) page
 ) m
 join message_state st on st.id = m.id
 left join principals p on p.id::text = m.author
+left join artifacts a on m.author = 'tool' and a.turn = m.turn and a.step = m.step and a.ordinal = m.ordinal
 where m.before < %(most)s or m.nth = 1
 order by m.id
 """
@@ -40,6 +41,12 @@ def shown(row: DictRow) -> str:
         "id": str(row["id"]), "turn_id": str(row["turn"]), "step": row["step"], "ordinal": row["ordinal"],
         "author": row["author"], "role": row["role"], "state": state, "cut": row["cut"],
         **({"unknown_effect": True} if row["unknown"] else {}),
+        **({"preview_of": _whole(row)} if row["artifact"] else {}),
         "created_at": row["created_at"].isoformat(),
     }  # fmt: skip
     return f'{canonical.dump(head)[:-1]},"content":{row["content"]}}}'
+
+
+def _whole(row: DictRow) -> dict[str, object]:
+    """Where that is of which the message is a preview, to the model and here: `/v1/sessions/…/artifacts/…`."""
+    return {"artifact": str(row["artifact"]), "characters": row["characters"]}

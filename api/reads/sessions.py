@@ -107,7 +107,7 @@ def calibration(estimates: Sequence[int], billed: Sequence[int | None]) -> Calib
     counted = estimates[0] if estimates else None
     corrected = None
     if counted is not None and len(billed) > 1 and billed[1] is not None:
-        corrected = estimate.projected(billed[1], estimates[1], counted)
+        corrected = estimate.projected((estimates[1], billed[1]), counted)
     return Calibration(
         estimate=counted, corrected=corrected, billed=bill, raw_ratio=_ratio(counted, bill),
         corrected_ratio=_ratio(corrected, bill),

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from api import answers, pages
 from api.injected import Reading, Serving, identifier
 from api.openapi import gives
-from api.reads import calls, messages, sessions, turns
+from api.reads import artifacts, calls, messages, sessions, turns
 from api.wire.shown import CallPage, Page, Problem
 from shared.request import blocks, canonical, edits
 from shared.request.assembled import Piece, Request
@@ -98,6 +98,24 @@ def _part(piece: Piece, summary: Summary | None, stubs: list[int]) -> dict[str, 
         "kind": "summary", "id": str(piece.id), "blocks": len(piece.blocks), "first": str(summary.first),
         "last": str(summary.last),
     }  # fmt: skip
+
+
+_TEXT: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The whole text, byte for byte", "content": {"text/plain": {}}},
+    "default": gives(Problem)["default"],
+}
+
+
+@router.get("/v1/sessions/{session}/artifacts/{artifact}", responses=_TEXT, response_class=Response)
+def read_artifact(serving: Serving, caller: Reading, session: str, artifact: str) -> Response:
+    """What a message is a preview of (`preview_of`): a tool's result that was too long for the transcript."""
+    id_, wanted = identifier(session), identifier(artifact)
+
+    def read(connection: Connection) -> Response:
+        sessions.must_see(connection, id_, caller.principal.id)
+        return artifacts.whole(connection, id_, wanted)
+
+    return serving.database.read(read)
 
 
 @router.get("/v1/turns/{turn}/calls", responses=gives(CallPage))

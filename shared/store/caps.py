@@ -37,7 +37,8 @@ def of_session(connection: Connection, session: UUID, by: UUID, cap_usd: Decimal
     if row["kind"] == SessionKind.CHILD:
         raise _of_child(None)
     live = one(connection, inbox.LIVE_TURN_ALONE, {"session": session})
-    run(connection, money.CAP_SESSION, {"capped": session, "action": "cap.session", "principal": by, "cap_usd": cap_usd})
+    values = {"capped": session, "action": "cap.session", "principal": by, "cap_usd": cap_usd}
+    run(connection, money.CAP_SESSION, values)
     return None if live is None else _wake(connection, live["id"], live["parked_on"])
 
 

@@ -14,9 +14,9 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from shared import memory
+from shared import memory, suspicion
 from shared.errors import LeaseLost, Refused
-from shared.memory import TEAM, Change, Head, Kind, Scope
+from shared.memory import TEAM, Action, Change, Head, Kind, Scope
 from shared.store.pool import Connection
 from shared.store.statements import every, one, run
 from shared.store.statements import memory as statements
@@ -25,12 +25,13 @@ from shared.values import Audience, SessionKind
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A tool run that writes: its place, and the fence of its holder."""
+    """A tool run that writes: its place, and the fence of its holder. `ordinal` is None for a compaction, whose facts
+    stand or fall with its edit."""
 
     session: UUID
     turn: UUID
     step: int
-    ordinal: int
+    ordinal: int | None
     fence: int
 
 
@@ -51,6 +52,21 @@ class Written:
     changed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Flushed:
+    """What a compaction wanted remembered: what is in memory now, and what is not, each with the code that says why."""
+
+    saved: tuple[str, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """What somebody may still save; not what reads like an instruction."""
+        return tuple(fact for fact, code in self.refused if code != memory.SUSPICIOUS)
+
+
+MOST_FACTS = 20
+"""That one compaction writes."""
 MOST_UNREAD = 50
 """How much may be put before a conversation that has read none of it."""
 NOWHERE = {"session": None, "turn": None, "step": None, "ordinal": None, "fence": None}
@@ -95,6 +111,50 @@ def change_by_run(
         scope = scope_of(row, called)
         _must_write(row, scope, from_jobs=from_jobs)
         return _write(connection, scope, asked, row["requested_by"], most(scope.kind), params)
+
+
+def flush(
+    connection: Connection,
+    place: Run,
+    called: str,
+    facts: Sequence[str],
+    most: Callable[[Kind], int],
+    *,
+    from_jobs: bool = False,
+) -> Flushed:
+    """Add facts as revisions of their own, by the same rules as a run's. Inside the transaction of the edit that folds
+    what they were said in: it is what makes them once. Raises LeaseLost."""
+    params = _place(place)
+    row = one(connection, statements.MEMORY_PLACE, params)
+    if row is None:
+        raise LeaseLost
+    saved: list[str] = []
+    refused = [_refused(fact, "memory_too_many") for fact in facts[MOST_FACTS:]]
+    for fact in facts[:MOST_FACTS]:
+        try:
+            scope = scope_of(row, called)
+            _must_write(row, scope, from_jobs=from_jobs)
+            _write(connection, scope, Change(Action.ADD, fact), row["requested_by"], most(scope.kind), params)
+            saved.append(fact)
+        except Refused as why:
+            refused.append(_refused(fact, why.code))
+    return Flushed(tuple(saved), tuple(refused))
+
+
+def _refused(fact: str, code: str) -> tuple[str, str]:
+    """What reads like an instruction is called that, whatever else there is against it."""
+    return fact, memory.SUSPICIOUS if suspicion.why(fact) else code
+
+
+def written_from(connection: Connection, session: UUID) -> str | None:
+    """The memory that a conversation writes (`team`, `me`), which has the readers that it has; None where there is
+    none."""
+    row = one(connection, statements.MEMORY_READER, {"session": session})
+    if row is None:
+        raise LeaseLost
+    if row["kind"] == SessionKind.CHILD or row["audience"] == Audience.PEOPLE:
+        return None
+    return Kind.TEAM if row["audience"] == Audience.TEAM else "me"
 
 
 def done_by(connection: Connection, place: Run) -> Written | None:

@@ -97,6 +97,31 @@ def test_calls_tell_the_bill_and_unknown_costs_are_null(api: Api, anna: Person, 
     assert view["tokens"] == {"input": 20, "output": 40, "cache_read": 60, "cache_write": 18}
 
 
+def test_a_person_gets_the_whole_of_what_the_transcript_has_a_preview_of(
+    api: Api, anna: Person, ben: Person, turn: str
+) -> None:
+    session, whole, id_ = anna.get(f"/v1/turns/{turn}").json()["session_id"], "<b>\u202e 数据</b>" * 9_000, str(uuid4())
+    api.execute(
+        "insert into messages (session, turn, step, ordinal, author, role, content, fence)"
+        " select session, id, 1, 1, 'tool', 'user', %s, fence from turns where id = %s",
+        blocks.join([blocks.tool_result("c", "<b>")]), UUID(turn),
+    )  # fmt: skip
+    api.execute(
+        "insert into artifacts (id, session, turn, step, ordinal, cause, characters, body)"
+        " values (%s, %s, %s, 1, 1, 'tool_result', %s, %s)",
+        UUID(id_), UUID(session), UUID(turn), len(whole), whole.encode(),
+    )  # fmt: skip
+    told = anna.get(f"/v1/sessions/{session}/messages").json()["items"][-1]
+    assert told["preview_of"] == {"artifact": id_, "characters": len(whole)}
+    answer = anna.get(f"/v1/sessions/{session}/artifacts/{id_}")
+    assert (answer.status_code, answer.content) == (200, whole.encode())
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    other = anna.session()
+    for person, where in ((ben, session), (anna, other)):
+        assert person.get(f"/v1/sessions/{where}/artifacts/{id_}").status_code == 404
+
+
 def test_a_turn_with_an_unknown_part_has_an_unknown_cost(api: Api, anna: Person, turn: str) -> None:
     api.execute("update turns set spent_usd = 1, cost_unknown = true where id = %s", UUID(turn))
     assert anna.get(f"/v1/turns/{turn}").json()["cost_usd"] is None

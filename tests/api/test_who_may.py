@@ -14,7 +14,7 @@ from tests.api.serving import Api, Person
 UNKNOWN = "01900000-0000-7000-8000-000000000000"
 READS = (
     "sessions/{s}", "sessions/{s}/messages", "sessions/{s}/turns", "turns/{t}", "turns/{t}/calls", "turns/{t}/events",
-    "turns/{t}/replay",
+    "turns/{t}/replay", "sessions/{s}/artifacts/{t}",
 )  # fmt: skip
 WRITES = ("sessions/{s}/turns", "turns/{t}/steer", "turns/{t}/cancel")
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from tests.ground import Ground, Rehearsal
 from workers import batch_room
 from workers.batch_room import MOST_RUNS
+from workers.tools import read_artifact
+from workers.tools.context import ToolResult
+
+MODEL = "claude-sonnet-5-5"
 
 
 def test_hundreds_of_large_reads_in_one_reply_leave_a_session_that_works(worker: Ground, provider: Rehearsal) -> None:
@@ -26,15 +30,32 @@ def test_hundreds_of_large_reads_in_one_reply_leave_a_session_that_works(worker:
     assert worker.view(following)["answer"] == "and on"
 
 
-def test_a_result_larger_than_the_room_is_cut_and_says_so() -> None:
-    room = batch_room.room("claude-sonnet-5-5", 10_000, 0)
+def test_a_full_room_runs_nothing_more() -> None:
+    room = batch_room.room(MODEL, 4_000, 0)
     assert room.refusal() is None
-    cut = room.take("word " * 100_000)
-    assert "left out" in cut
-    assert len(cut) < 60_000
+    for _ in range(6):
+        room.count("word " * 100_000)  # a preview of it is what it needs at least
     assert room.refusal() == batch_room.NO_ROOM
 
 
-def test_small_results_pass_whole() -> None:
-    room = batch_room.room("claude-sonnet-5-5", 1_000_000, 5_000)
-    assert room.take("fine") == "fine"
+def test_a_page_is_shortened_to_the_room_and_says_where_it_ends() -> None:
+    room = batch_room.room(MODEL, 10_000, 0)
+    note = "characters 40000-60000 of 90000; read on with offset=60000"
+    page = room.page(ToolResult("word " * 4_000 + f"\n[{note}]", note=note), read_artifact.shortened)
+    text, _, last = page.text.rpartition("\n")
+    assert 200 < len(text) < 20_000
+    assert last == f"[characters 40000-{40_000 + len(text)} of 90000; read on with offset={40_000 + len(text)}]"
+    assert room.taken <= room.tokens
+
+
+def test_a_whole_text_that_ends_like_a_page_is_not_taken_for_one() -> None:
+    fake = "word " * 4_000 + "\n[characters 5-9 of 10; read on with offset=9]"
+    page = batch_room.room(MODEL, 10_000, 0).page(ToolResult(fake), read_artifact.shortened)
+    assert page.note is not None
+    assert page.note.startswith("characters 0-")
+    assert f" of {len(fake)};" in page.note
+
+
+def test_a_page_that_fits_passes_as_it_is() -> None:
+    result = ToolResult("fine")
+    assert batch_room.room(MODEL, 1_000_000, 5_000).page(result, read_artifact.shortened) is result

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from deploy.drill.swallow import Loss, Proxy, swallowing
-from tests.ground import Ground, Rehearsal, ground
+from deploy.drill.swallow import Loss, Proxy
+from tests.ground import Ground, Rehearsal, lossy_ground
 
 TOOLS = [{"name": "write_file", "input": {"path": "a.txt", "content": "x"}}]
 
 
 @pytest.fixture
 def lossy(database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path) -> Generator[tuple[Ground, Proxy]]:
-    """A worker whose database is behind the proxy, and nothing between them but one pool."""
     provider.reset()
-    folder = Path(tempfile.mkdtemp(prefix="ns-"))
-    with swallowing(database_url, folder) as proxy, ground(proxy.url, redis_url, provider.url, tmp_path) as made:
-        yield made, proxy
-    shutil.rmtree(folder, ignore_errors=True)
+    with lossy_ground(database_url, redis_url, provider.url, tmp_path) as made:
+        yield made
 
 
 # The writes of a turn by what stands in their bytes, one after another: the claim, its COMMIT, the first prefix, a

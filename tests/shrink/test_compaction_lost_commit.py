@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
-from deploy.drill.swallow import Loss, Proxy, swallowing
+from deploy.drill.swallow import Loss, Proxy
 from deploy.local.servers import Servers
-from tests.ground import Ground, Rehearsal, ground
+from tests.ground import Ground, Rehearsal, lossy_ground
 from tests.shrink.compacting import GOOD, claim, compact, go_on, long_session
 from tests.shrink.conftest import Bodies, advance, assert_replayed
 from workers.compaction import run
@@ -21,14 +18,9 @@ from workers.compaction import run
 def lossy(
     module_database_url: str, servers: Servers, provider: Rehearsal, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[tuple[Ground, Proxy]]:
-    folder = Path(tempfile.mkdtemp(prefix="ns-"))
     home = tmp_path_factory.mktemp("lossy")
-    with (
-        swallowing(module_database_url, folder) as proxy,
-        ground(proxy.url, servers.valkey.url, provider.url, home, tail_messages=4) as made,
-    ):
-        yield made, proxy
-    shutil.rmtree(folder, ignore_errors=True)
+    with lossy_ground(module_database_url, servers.valkey.url, provider.url, home, tail_messages=4) as made:
+        yield made
 
 
 @pytest.mark.parametrize("loss", list(Loss))
@@ -52,6 +44,27 @@ def test_a_summary_stands_once_though_the_reply_to_its_write_is_lost(
     go_on(worker, held)
     assert worker.view(turn)["answer"] == "went on"
     assert len(worker.rows("select 1 from calls where session = %s and purpose = 'summary'", session)) == 1
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+def test_what_is_to_be_remembered_is_written_once_though_the_commit_is_lost(
+    lossy: tuple[Ground, Proxy], provider: Rehearsal, loss: Loss
+) -> None:
+    worker, proxy = lossy
+    fact = f"the canary sings at eight, {loss}"
+    summary = {"text": f"{GOOD}\n## To remember\n- {fact}"}
+    session = long_session(worker, provider, [summary], [{"text": "went on"}], steps=4)
+    worker.turn(session, "And now?")
+    held = claim(worker)
+    before = proxy.lost
+    proxy.lose((b"insert into memory_revisions", b"COMMIT"), loss)
+    came = compact(worker, held)
+    assert (proxy.lost, isinstance(came, run.Compacted)) == (before + 1, True)
+    assert len(worker.rows("select 1 from edits where session = %s and kind = 'summary'", session)) == 1
+    put = worker.rows("select put from memory_revisions where session = %s", session)
+    assert [row["put"] for row in put] == [fact]
+    (told,) = worker.rows("select arithmetic from reductions where session = %s and decision = 'compact'", session)
+    assert '"remembered":1' in told["arithmetic"]
 
 
 @pytest.mark.parametrize("loss", list(Loss))

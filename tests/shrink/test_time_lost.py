@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import threading
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from deploy.drill.swallow import Loss, Proxy, swallowing
+from deploy.drill.swallow import Loss, Proxy
 from shared.errors import Refused
-from tests.ground import Ground, Rehearsal, ground
+from tests.ground import Ground, Rehearsal, lossy_ground
 from tests.shrink.travel import ask_rewind, broken, came_of, said, shown
 
 EDIT = b"insert into edits (session, kind, first, last, cause, tokens_before"
@@ -21,10 +19,8 @@ EDIT = b"insert into edits (session, kind, first, last, cause, tokens_before"
 @pytest.fixture
 def lossy(database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path) -> Generator[tuple[Ground, Proxy]]:
     provider.reset()
-    folder = Path(tempfile.mkdtemp(prefix="ns-"))
-    with swallowing(database_url, folder) as proxy, ground(proxy.url, redis_url, provider.url, tmp_path) as made:
-        yield made, proxy
-    shutil.rmtree(folder, ignore_errors=True)
+    with lossy_ground(database_url, redis_url, provider.url, tmp_path) as made:
+        yield made
 
 
 @pytest.mark.parametrize("loss", list(Loss))

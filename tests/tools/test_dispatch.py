@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from shared.values import Repeat
 from tests.tools.conftest import Bench
 from workers.providers.arguments import why_unfit
-from workers.tools import registry
+from workers.tools import dispatch, registry
 from workers.tools.context import Arguments, ToolContext, ToolResult
 from workers.tools.tool import Tool
 
@@ -112,14 +112,14 @@ def test_a_tool_that_raises_is_an_error_result_with_no_path_and_no_quote(
     ]
 
 
-def test_no_tool_passes_its_cap(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_no_tool_should_give_is_cut(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def wordy(context: ToolContext, arguments: Arguments) -> ToolResult:
         del context, arguments
-        return ToolResult("\x00" + "a" * 49_999_999)
+        return ToolResult("\x00" + "a" * dispatch.MOST_CHARS)
 
     monkeypatch.setattr("workers.tools.dispatch.TOOLS", _tool("wordy", wordy))
     text = bench.text("wordy")
-    assert text == "\ufffd" + "a" * 99 + "\n[49999900 more characters left out]"
+    assert text == "\ufffd" + "a" * (dispatch.MOST_CHARS - 1) + "\n[1 more characters left out]"
 
 
 _JSON = st.recursive(

@@ -81,9 +81,8 @@ def gives_the_prompt_back(given: Given) -> bool:
 
 def has_no_sections(given: Given) -> bool:
     """Fewer than half of the headings: a chat answer, or a page of something else."""
-    lines = {line.lstrip("#* ").rstrip("*: ").casefold() for line in given.text.splitlines()}
-    found = sum(heading.casefold() in lines for heading, _ in instruction.SECTIONS)
-    return found * 2 < len(instruction.SECTIONS)
+    found = {instruction.heading_of(line) for line in given.text.splitlines()}
+    return sum(heading in found for heading, _ in instruction.SECTIONS) * 2 < len(instruction.SECTIONS)
 
 
 CHECKS: dict[str, Callable[[Given], bool]] = {

@@ -1,23 +1,31 @@
 """What a compaction writes: that the breaker is shut, that an attempt begins, that nothing could be left out, the edit.
-Each is one fenced statement."""
+Each is one fenced statement; an edit with facts to remember is one transaction with them (decision 19)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from psycopg.rows import DictRow
+
 from shared.errors import LeaseLost
+from shared.memory import limit
 from shared.request import canonical
+from shared.store import memories
+from shared.store.memories import Flushed, Run
+from shared.store.pool import Connection
 from shared.store.statements import compaction as statements
 from shared.store.statements import one
 from shared.values import EventKind
 from workers import fence
+from workers.compaction import framed
 from workers.compaction.breaker import Attempt, Last
 from workers.compaction.span import Span
 from workers.emit import emit
 from workers.held import Held
+from workers.pause import Point
 from workers.ports import Ports
 from workers.prefixing import Built, name_left_out
 from workers.reduction.state import Context
@@ -51,7 +59,8 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A summary about to stand: its text is framed already. `rest_s` is how long the summariser is left alone."""
+    """A summary about to stand: its text is framed already. `rest_s` is how long the summariser is left alone; `facts`
+    go into that `memory` with it."""
 
     span: Span
     text: str
@@ -60,6 +69,8 @@ class Edit:
     tokens_after: int
     fallback: str | None = None
     rest_s: float = 0.0
+    facts: tuple[str, ...] = ()
+    memory: str | None = None
 
 
 def read(ports: Ports, held: Held) -> Row:
@@ -106,23 +117,68 @@ def nothing(ports: Ports, held: Held, why: Why, reason: str) -> None:
 def edit(ports: Ports, held: Held, why: Why, new: Edit) -> int:
     """The edit's id. The epoch ends with it: the next request is read from rows."""
     decision = "skipped" if new.last is Last.DROPPED else "compact"
-    told = {"first": new.span.first, "last": new.span.last, "kept": list(new.span.kept), "middle": new.span.tokens}
-    without = {} if new.fallback is None else {"fallback": new.fallback}
-    params = {
-        **why.params(held, **told, **without), **new.prefix.params(), "first": new.span.first, "last": new.span.last,
-        "kept": list(new.span.kept) or None, "text": new.text, "tokens_after": new.tokens_after, "decision": decision,
-        "compact_last": new.last, "rest_s": new.rest_s, "last_edit": held.last_edit,
-    }  # fmt: skip
-    row = fence.write(ports, held, statements.COMMIT, params, landed=statements.COMMITTED)
+    span = new.span
+    told: dict[str, object] = {"first": span.first, "last": span.last, "kept": list(span.kept), "middle": span.tokens}
+    if new.fallback is not None:
+        told["fallback"] = new.fallback
+
+    def params(facts: Flushed) -> dict[str, Any]:
+        return {
+            **why.params(held, **told, **_of_memory(facts)), **new.prefix.params(), "first": span.first,
+            "last": span.last, "kept": list(span.kept) or None, "tokens_after": new.tokens_after,
+            "text": framed.remembered(new.text, facts.saved, facts.left), "decision": decision,
+            "compact_last": new.last, "rest_s": new.rest_s, "last_edit": held.last_edit,
+        }  # fmt: skip
+
+    row, facts = _stand(ports, held, new, params)
     held.prefix = new.prefix.digest
     held.new_epoch(row["last_edit"], region_end=row["edit"])
     held.context = replace(
         held.context, meter=0.0, compact_meter=0.0, junk_tokens=0, regrow_to=0, verdict_due=True,
         fallback_streak=row["fallback_streak"],
     )  # fmt: skip
-    _tell(ports, held, decision, why, new.tokens_after, **told, **without)
+    _tell(ports, held, decision, why, new.tokens_after, **told, **_of_memory(facts))
     name_left_out(ports, held, new.prefix)
     return row["edit"]
+
+
+def _stand(ports: Ports, held: Held, new: Edit, params: Callable[[Flushed], dict[str, Any]]) -> tuple[DictRow, Flushed]:
+    """What is to be remembered, then the summary that stands for where it was said: both or neither."""
+    if new.memory is None or not new.facts:
+        none = Flushed()
+        return fence.write(ports, held, statements.COMMIT, params(none), landed=statements.COMMITTED), none
+    claim, memory = held.claim, new.memory
+    own = {"session": claim.session, "turn": claim.turn, "fence": claim.fence}
+    place = Run(claim.session, claim.turn, held.step + 1, None, claim.fence)
+    facts: list[Flushed] = []
+
+    def work(connection: Connection) -> DictRow:
+        with connection.transaction():
+            facts[:] = [
+                memories.flush(
+                    connection, place, memory, new.facts, lambda kind: limit(ports.settings, kind),
+                    from_jobs=ports.settings.memory_from_jobs,
+                )
+            ]  # fmt: skip
+            ports.pauses.at(Point.FLUSHED)
+            row = one(connection, statements.COMMIT, {**params(facts[0]), **own})
+            if row is None:
+                raise LeaseLost
+        return row
+
+    def recover(connection: Connection) -> DictRow | None:
+        fence.confirm(connection, held)
+        return one(connection, statements.COMMITTED, {**own, "last_edit": held.last_edit})
+
+    return ports.database.write(work, recover=recover), facts[0]
+
+
+def _of_memory(facts: Flushed) -> dict[str, object]:
+    """For the row and the event: how many, and why not. No word of them."""
+    told: dict[str, object] = {"remembered": len(facts.saved)} if facts.saved else {}
+    if facts.refused:
+        told["not_remembered"] = [code for _, code in facts.refused]
+    return told
 
 
 def _tell(ports: Ports, held: Held, decision: str, why: Why, tokens_after: int | None, **more: object) -> None:

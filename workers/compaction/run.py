@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 
@@ -11,7 +11,7 @@ from shared.models import limits
 from shared.request import estimate
 from shared.request.projection import Prefix
 from workers import prefixing
-from workers.compaction import breaker, commit, fallback, framed, instruction, material, span, summarise
+from workers.compaction import breaker, commit, fallback, framed, instruction, material, remember, span, summarise
 from workers.compaction.breaker import Last
 from workers.compaction.commit import Edit, Row, Why
 from workers.compaction.material import Seen
@@ -130,15 +130,19 @@ def _replace(
         if why.cause == ASKED:  # nothing presses, and what would be dropped is worth more than its room
             return _nothing(ports, held, why, SHORT)
         return _drop(ports, held, why, seen, found, budget)
-    said = summarise.Unsaid(unasked) if unasked else None
+    said, memory = (summarise.Unsaid(unasked) if unasked else None), None
     if said is None:
-        said = summarise.summarise(ports, held, seen, found, budget, row.summary_failures)
+        memory = remember.called(ports, held)
+        said = summarise.summarise(ports, held, seen, found, budget, row.summary_failures, memory)
     tools = held.claim.tools
     match said:
         case summarise.Stopped(reason):
             return Failed(reason, "the turn has to stop, so nothing was compacted")
         case summarise.Said(words):
-            new = _edit(ports, held, seen, found, framed.frame(words, tools, by_model=True), Last.SUMMARY)
+            body, facts = remember.split(words) if memory else (words, ())
+            text = framed.frame(body, tools, by_model=True)
+            new = _edit(ports, held, seen, found, framed.remembered(text, facts, ()), Last.SUMMARY)
+            new = replace(new, text=text, facts=facts, memory=memory)
         case summarise.Unsaid(code, rest_s):
             words = fallback.text(material.of(seen, found), budget, tools)
             text = framed.frame(words, tools, by_model=False)

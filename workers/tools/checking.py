@@ -45,6 +45,6 @@ def ask(context: ToolContext, tool: Tool, arguments_text: str) -> Checked:
             _log.error("check.late", tool=tool.name, check=check.name, turn=context.turn)
             return CannotTell(f"{check.name} did not answer in time")
         case Happened(result):
-            return Happened(fitting(tool, result))
+            return Happened(fitting(result))
         case (DidNotHappen() | CannotTell()) as answer:
             return answer

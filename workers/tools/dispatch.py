@@ -16,10 +16,11 @@ from shared.text import bounded, clean_text
 from workers.tools import arguments
 from workers.tools.context import Came, ToolContext, ToolLost, ToolRefused, ToolResult, ToolStopped, check_going
 from workers.tools.registry import TOOLS
-from workers.tools.tool import Tool
 
 _log = structlog.stdlib.get_logger(__name__)
 _MOST_NAME = 64
+MOST_CHARS = 32_000_000
+"""Of one result, which is in memory once for every slot; the rest of it is left out, and it says so."""
 
 
 def run_one(context: ToolContext, name: str, arguments_text: str, allowed: Collection[str] | None = None) -> ToolResult:
@@ -31,7 +32,7 @@ def run_one(context: ToolContext, name: str, arguments_text: str, allowed: Colle
         if tool is None:
             return _unknown(name, allowed)
         check_going(context)
-        return fitting(tool, tool.run(context, arguments.parse(arguments_text, tool.schema)))
+        return fitting(tool.run(context, arguments.parse(arguments_text, tool.schema)))
     except ToolRefused as refused:
         return ToolResult(clean_text(refused.message), is_error=True)
     except StoreError:
@@ -61,12 +62,10 @@ def where(error: Exception) -> str:
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
 
 
-def fitting(tool: Tool, result: ToolResult) -> ToolResult:
-    """The result with a text that can be stored, no longer than the tool's own bound."""
-    text = clean_text(result.text)
-    if len(text) > tool.cap_chars:
-        text = bounded(text, tool.cap_chars)
-    return replace(result, text=text)
+def fitting(result: ToolResult) -> ToolResult:
+    """The result with a text that can be stored. What is longer than the tool's own bound is kept (workers/spill.py);
+    only what no tool should give is cut."""
+    return replace(result, text=bounded(clean_text(result.text), MOST_CHARS))
 
 
 def _unknown(name: str, allowed: Collection[str]) -> ToolResult:

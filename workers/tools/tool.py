@@ -53,7 +53,8 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`run` gets arguments that fit `schema`; its text is cut at `cap_chars`, should it ever be longer.
+    """`run` gets arguments that fit `schema`; of a text longer than `cap_chars` the model sees a
+    preview, and reads the rest by a handle (workers/spill.py).
 
     `repeat` says what the next holder does with a run that was lost while it ran. A keyed tool gives `context.key` to
     its far side, which has each key's effect once; a checkable one has a `check`. `look` tells the model how to find

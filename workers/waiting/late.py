@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from shared.errors import StoreUnavailable
-from shared.store import cancel, children
+from shared import telling
+from shared.store import cancel
 from shared.store.pool import Connection
 from shared.values import TurnStatus
 from workers.ports import Ports
@@ -20,16 +20,6 @@ def stop(ports: Ports, turns: Iterable[UUID]) -> frozenset[UUID]:
     seconds. Returns those of `turns` that it was not too late for. Where this process dies before the parent goes on,
     the next holder does the same again."""
     return frozenset(turn for turn in turns if _stop(ports, turn))
-
-
-def tell_end(ports: Ports, turn: UUID) -> None:
-    """Who watches the parent learns that this child is over."""
-    try:
-        aside = ports.database.read(lambda c: children.told(c, turn))
-    except StoreUnavailable:
-        return
-    if aside is not None:
-        ports.publisher.tell(aside)
 
 
 def _stop(ports: Ports, turn: UUID) -> bool:
@@ -50,5 +40,5 @@ def _one(ports: Ports, turn: UUID) -> bool:
     except cancel.TurnOver:
         return False
     if found.status is TurnStatus.CANCELLED:
-        tell_end(ports, turn)
+        telling.parent_of(ports.database.read, turn, ports.publisher.tell)
     return True

@@ -6,6 +6,8 @@ turn row; whoever makes room (a raised cap, a child's end) locks the sleeper fir
 
 from __future__ import annotations
 
+from typing import LiteralString
+
 from shared.store.statements import named
 
 # The holder, right before it parks: the call it cannot make, and until when it may wait for the money. A second wait
@@ -49,31 +51,16 @@ LOCK_SESSION = named(
     "lock_session", "select id, kind from sessions where id = %(session)s for no key update", "sessions_pkey"
 )
 # A cap and its line in the audit stand or fall together. null is no cap.
-CAP_TURN = named(
-    "cap_turn",
-    """
-with was as (select id, cap_usd from turns where id = %(turn)s), x as (
-  update turns set cap_usd = %(cap_usd)s::numeric from was where turns.id = was.id
-  returning turns.id, was.cap_usd as before, turns.cap_usd as now
+_WAS: LiteralString = """ where id = %(capped)s), x as (
+  update """
+_SET: LiteralString = """ c set cap_usd = %(cap_usd)s::numeric from was where c.id = was.id
+  returning c.id, was.cap_usd as before, c.cap_usd as now
 )
 insert into audit (principal, action, subject, detail)
-select %(principal)s, 'cap.turn', id::text, format('from %%s to %%s', coalesce('$' || before, 'none'),
+select %(principal)s, %(action)s, id::text, format('from %%s to %%s', coalesce('$' || before, 'none'),
   coalesce('$' || now, 'none'))
 from x
-""",
-    "turns_pkey",
-)
-CAP_SESSION = named(
-    "cap_session",
-    """
-with was as (select id, cap_usd from sessions where id = %(session)s), x as (
-  update sessions set cap_usd = %(cap_usd)s::numeric from was where sessions.id = was.id
-  returning sessions.id, was.cap_usd as before, sessions.cap_usd as now
-)
-insert into audit (principal, action, subject, detail)
-select %(principal)s, 'cap.session', id::text, format('from %%s to %%s', coalesce('$' || before, 'none'),
-  coalesce('$' || now, 'none'))
-from x
-""",
-    "sessions_pkey",
-)
+"""
+_WHICH: LiteralString = "with was as (select id, cap_usd from "
+CAP_TURN = named("cap_turn", _WHICH + "turns" + _WAS + "turns" + _SET, "turns_pkey")
+CAP_SESSION = named("cap_session", _WHICH + "sessions" + _WAS + "sessions" + _SET, "sessions_pkey")

@@ -175,8 +175,14 @@ SHOW_HITS = named(
 _GIVEN: LiteralString = """ and (%(child)s::uuid is null or s.id = %(child)s::uuid or exists (
   select 1 from messages g where g.session = %(child)s::uuid and g.role = 'user' and g.author not in ('tool', 'child')
     and strpos(g.content, %(handle)s) > 0))"""
+# A page by characters, of a text that is stored as bytes: where each is one byte the page is a slice of the value, of
+# which the database reads no more; else it decodes what stands before as well, and sends the page alone.
 _ARTIFACT: LiteralString = """
-select a.body from artifacts a join sessions s on s.id = a.session
+select case when a.characters = octet_length(a.body)
+    then convert_from(substring(a.body from %(first)s::int + 1 for %(most)s::int), 'UTF8')
+    else substr(convert_from(a.body, 'UTF8'), %(first)s::int + 1, %(most)s::int) end as page,
+  coalesce(a.characters, length(convert_from(a.body, 'UTF8'))) as total
+from artifacts a join sessions s on s.id = a.session
 where a.id = %(id)s and (
   not exists (select 1 from messages m where m.turn = a.turn)
   or exists (

@@ -9,6 +9,8 @@ that were small when a connection planned, it walks every running turn of the ho
 
 from __future__ import annotations
 
+from typing import LiteralString
+
 from shared.store.statements import named
 from shared.store.statements.reduction import CONTEXT_SET
 
@@ -19,9 +21,7 @@ from shared.store.statements.reduction import CONTEXT_SET
 # `alone`: nothing may be waiting in the inbox; then what does is read and folded first, and only then a read is needed.
 # The rows come back as they stand, so that what goes out is projected from them and from nothing else.
 # The clock is asked once, for every row that carries the time: it is a function with a query of its own.
-RESERVE = named(
-    "reserve",
-    """
+_GATHER: LiteralString = """
 with s as (
   update sessions set reserved_usd = reserved_usd + %(reserve)s::numeric
   from clock_now() as clock(now)
@@ -57,7 +57,17 @@ with s as (
   where tool_runs.turn = t.id and tool_runs.step = any(%(r_step)s::int[])
     and tool_runs.step = x.step and tool_runs.ordinal = x.ordinal and tool_runs.status in ('asked', 'started')
   returning 1
-), f as (
+)"""
+# A result of which the transcript has a preview is kept whole, in the same transaction; sent twice, it inserts once.
+_KEEP: LiteralString = """, a as (
+  insert into artifacts (id, session, turn, step, ordinal, cause, characters, body)
+  select x.id, s.id, t.id, x.step, x.ordinal, 'tool_result', x.characters, convert_to(x.body, 'UTF8')
+  from s, t, unnest(%(a_id)s::uuid[], %(a_step)s::int[], %(a_ordinal)s::int[], %(a_characters)s::int[],
+    %(a_body)s::text[]) as x(id, step, ordinal, characters, body)
+  on conflict do nothing
+  returning 1
+)"""
+_CALL: LiteralString = """, f as (
   update inbox set folded_into = m.id, folded_at = s.now
   from s, m, unnest(%(i_id)s::bigint[], %(i_step)s::int[], %(i_ordinal)s::int[]) as x(id, step, ordinal)
   where x.step = m.step and x.ordinal = m.ordinal and inbox.id = x.id and inbox.folded_into is null
@@ -74,10 +84,9 @@ with s as (
   returning id
 )
 select s.fence, s.now, t.cancel_requested_at, m.* from s cross join t left join m on true order by m.id
-""",
-    "sessions_pkey",
-    "turns_pkey",
-)
+"""
+RESERVE = named("reserve", _GATHER + _CALL, "sessions_pkey", "turns_pkey")
+RESERVE_KEEPING = named("reserve_keeping", _GATHER + _KEEP + _CALL, "sessions_pkey", "turns_pkey")
 
 # T1: the assistant's message, its tool runs, the call's bill, calibration and the chain. It can land once: the call
 # must still be `reserved`. `spent` is what is booked against the caps (the bill, or what must be assumed). The provider
@@ -159,18 +168,18 @@ returning tool_runs.ordinal
 )
 
 # A run that may not be repeated commits its own result when it ends, so that a crash in a neighbour does not cost it.
-FINISH_RUN = named(
-    "finish_run",
-    """
-with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence)
-update tool_runs set status = %(status)s, result = %(result)s, is_error = %(is_error)s, finished_at = clock_now(),
-  fence = s.fence
-from s where tool_runs.turn = %(turn)s and tool_runs.step = %(step)s and tool_runs.ordinal = %(ordinal)s
-  and tool_runs.status in ('started', %(status)s)
-returning tool_runs.ordinal
-""",
-    "tool_runs_pkey",
-)
+_FINISH: LiteralString = """
+with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence),
+t as (
+  update tool_runs set status = %(status)s, result = %(result)s, is_error = %(is_error)s, finished_at = clock_now(),
+    fence = s.fence
+  from s where tool_runs.turn = %(turn)s and tool_runs.step = %(step)s and tool_runs.ordinal = %(ordinal)s
+    and tool_runs.status in ('started', %(status)s)
+  returning tool_runs.ordinal, tool_runs.turn as id
+)"""
+_FINISHED: LiteralString = " select t.ordinal from t"
+FINISH_RUN = named("finish_run", _FINISH + _FINISHED, "tool_runs_pkey")
+FINISH_RUN_KEEPING = named("finish_run_keeping", _FINISH + _KEEP + _FINISHED, "tool_runs_pkey")
 
 # A session's first prefix, or a changed one: content-addressed, shared, and an edit of kind `prefix`.
 _SAVE = """

@@ -8,6 +8,8 @@ Lock order: the holder's own session row, then its turn row; whoever ends a chil
 
 from __future__ import annotations
 
+from typing import LiteralString
+
 from shared.store.statements import named
 
 # --- the reasons, made by the holder ---------------------------------------------------------------------------------
@@ -183,45 +185,34 @@ select s.fence, (select count(*) from a)::int as made from s
 )
 # The limit of a wait is over, the turn is stopped, or a person spoke while it was about to sleep: what is still open is
 # closed by its holder.
-CLOSE_APPROVALS = named(
-    "close_approvals",
-    """
+_APPROVALS: LiteralString = "approvals_pending|approvals_run_key"
+_QUESTIONS: LiteralString = "questions_open|questions_run_key"
+_CLOSE: LiteralString = """
 with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence),
-a as (
-  update approvals set status = %(status)s, decided_at = clock_now(), note = %(note)s
-  from s where approvals.turn = %(turn)s and approvals.status = 'pending'
-    and (not %(due)s or approvals.expires_at <= clock_now())
+x as (
+  update """
+_CLOSED: LiteralString = """ and (not %(due)s or expires_at <= clock_now())
   returning 1
 )
-select s.fence, (select count(*) from a) as closed from s
-""",
-    "approvals_pending|approvals_run_key",
-)
-CLOSE_QUESTIONS = named(
-    "close_questions",
-    """
-with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence),
-q as (
-  update questions set status = %(status)s, answered_at = clock_now(), answer = %(note)s
-  from s where questions.turn = %(turn)s and questions.status = 'open'
-    and (not %(due)s or questions.expires_at <= clock_now())
-  returning 1
-)
-select s.fence, (select count(*) from q) as closed from s
-""",
-    "questions_open|questions_run_key",
-)
+select s.fence, (select count(*) from x) as closed from s
+"""
+_APPROVAL: LiteralString = """approvals set status = %(status)s, decided_at = clock_now(), note = %(note)s
+  from s where turn = %(turn)s and status = 'pending'"""
+_QUESTION: LiteralString = """questions set status = %(status)s, answered_at = clock_now(), answer = %(note)s
+  from s where turn = %(turn)s and status = 'open'"""
+CLOSE_APPROVALS = named("close_approvals", _CLOSE + _APPROVAL + _CLOSED, _APPROVALS)
+CLOSE_QUESTIONS = named("close_questions", _CLOSE + _QUESTION + _CLOSED, _QUESTIONS)
 
 # The turn is over: nobody may decide or answer any more. In the transaction that ends it.
 VOID_APPROVALS = named(
     "void_approvals",
     "update approvals set status = 'void', decided_at = clock_now() where turn = %(turn)s and status = 'pending'",
-    "approvals_pending|approvals_run_key",
+    _APPROVALS,
 )
 VOID_QUESTIONS = named(
     "void_questions",
     "update questions set status = 'void', answered_at = clock_now() where turn = %(turn)s and status = 'open'",
-    "questions_open|questions_run_key",
+    _QUESTIONS,
 )
 
 # --- to sleep --------------------------------------------------------------------------------------------------------
@@ -331,52 +322,40 @@ returning p.id, p.session, p.status, p.children_open, c.background
 
 # --- awake -----------------------------------------------------------------------------------------------------------
 
-# After `lock_turn`, in a later statement. Says nothing where the turn does not sleep or its reason stands.
-WAKE_MET = named(
-    "wake_met",
-    """
-update turns set status = 'queued', parked_on = null, wake_at = null, parked_at = null, short_until = null,
-  deadline_at = deadline_at + (clock_now() - parked_at), queued_at = clock_now()
-where id = %(turn)s and status = 'parked' and not case parked_on
-    when 'approval' then exists (select 1 from approvals a where a.turn = %(turn)s and a.status = 'pending')
-    when 'clarify' then exists (select 1 from questions q where q.turn = %(turn)s and q.status = 'open')
-    when 'children' then children_open > 0
-    when 'money' then not has_room(%(turn)s)
-    else true end
-returning id, class
-""",
-    "turns_pkey|turns_to_wake",
-)
-# The sweep derives each reason anew from its own rows, not from what the waker counted.
-SLEEPS_FOR_NOTHING = named(
-    "sleeps_for_nothing",
-    """
-select t.id, t.parked_on from turns t
-where t.status = 'parked' and t.parked_on in ('approval', 'clarify', 'children', 'money')
-  and t.parked_at < clock_now() - interval '5 seconds'
-  and not case t.parked_on
+# Whether what the turn sleeps for stands, so that it must sleep on: to be followed by how its children are counted.
+_SLEEPS_ON: LiteralString = """case t.parked_on
     when 'approval' then exists (select 1 from approvals a where a.turn = t.id and a.status = 'pending')
     when 'clarify' then exists (select 1 from questions q where q.turn = t.id and q.status = 'open')
     when 'money' then not has_room(t.id)
-    else exists (select 1 from turns c where c.parent = t.id and not c.background
-      and c.status in ('queued', 'running', 'parked')) end
-order by t.parked_at limit %(limit)s
-""",
-    "turns_to_wake|turns_one_holder",
-)
-WAKE_MISSED = named(
-    "wake_missed",
-    """
-update turns set status = 'queued', parked_on = null, wake_at = null, parked_at = null, short_until = null,
-  children_open = case when %(reason)s::text = 'children' then 0 else children_open end,
-  deadline_at = deadline_at + (clock_now() - parked_at), queued_at = clock_now()
-where id = %(turn)s and status = 'parked' and parked_on = %(reason)s and not case %(reason)s::text
-    when 'approval' then exists (select 1 from approvals a where a.turn = %(turn)s and a.status = 'pending')
-    when 'clarify' then exists (select 1 from questions q where q.turn = %(turn)s and q.status = 'open')
-    when 'money' then not has_room(%(turn)s)
-    else exists (select 1 from turns c where c.parent = %(turn)s and not c.background
-      and c.status in ('queued', 'running', 'parked')) end
+    when 'children' then """
+_COUNTED: LiteralString = _SLEEPS_ON + "t.children_open > 0 else true end"
+_LIVE_CHILDREN: LiteralString = """exists (select 1 from turns c where c.parent = t.id and not c.background
+      and c.status in ('queued', 'running', 'parked'))
+    else true end"""
+_BY_ROWS: LiteralString = _SLEEPS_ON + _LIVE_CHILDREN
+_AWAKE: LiteralString = """
+update turns t set status = 'queued', parked_on = null, wake_at = null, parked_at = null, short_until = null,
+  deadline_at = deadline_at + (clock_now() - parked_at), queued_at = clock_now()"""
+_ASLEEP: LiteralString = """
+where t.id = %(turn)s and t.status = 'parked' and not """
+_WOKEN: LiteralString = """
 returning id, class
-""",
-    "turns_pkey|turns_to_wake",
+"""
+# After `lock_turn`, in a later statement. Says nothing where the turn does not sleep or its reason stands.
+WAKE_MET = named("wake_met", _AWAKE + _ASLEEP + _COUNTED + _WOKEN, "turns_pkey|turns_to_wake")
+# The sweep derives each reason anew from its own rows, not from what the waker counted.
+_SLEEPERS: LiteralString = """
+select t.id, t.parked_on from turns t
+where t.status = 'parked' and t.parked_on in ('approval', 'clarify', 'children', 'money')
+  and t.parked_at < clock_now() - interval '5 seconds'
+  and not """
+_OLDEST: LiteralString = """
+order by t.parked_at limit %(limit)s
+"""
+SLEEPS_FOR_NOTHING = named("sleeps_for_nothing", _SLEEPERS + _BY_ROWS + _OLDEST, "turns_to_wake|turns_one_holder")
+_RECOUNTED: LiteralString = """,
+  children_open = case when parked_on = 'children' then 0 else children_open end"""
+_SAME_REASON: LiteralString = " and t.parked_on = %(reason)s"
+WAKE_MISSED = named(
+    "wake_missed", _AWAKE + _RECOUNTED + _ASLEEP + _BY_ROWS + _SAME_REASON + _WOKEN, "turns_pkey|turns_to_wake"
 )

@@ -10,7 +10,8 @@ create table memories (
     case when owner is null then scope = 'team' else scope in ('person:' || owner, 'profile:' || owner) end)
 );
 
--- Each change: what it took out, what it put in, what the scope held afterwards; by whose word, and from which run.
+-- Each change: what it took out, what it put in, what the scope held afterwards; by whose word, and from which run. A
+-- compaction's has no ordinal: it is no run, and stands or falls with the edit of its transaction.
 create table memory_revisions (
   scope text not null references memories,
   revision integer not null check (revision > 0),
@@ -27,7 +28,8 @@ create table memory_revisions (
   created_at timestamptz not null default clock_now(),
   primary key (scope, revision),
   constraint memory_run_key unique (turn, step, ordinal),
-  constraint memory_of_a_run check (num_nulls(session, turn, step, ordinal, fence) in (0, 5))
+  constraint memory_of_a_run check (
+    num_nulls(session, turn, step, fence) in (0, 4) and (ordinal is null or session is not null))
 );
 create trigger memory_revisions_fence before insert on memory_revisions for each row
 when (new.session is not null) execute function check_fence();

@@ -1,4 +1,4 @@
-"""The conversation as the model sees it: what reductions measure, recall, memory, and what was taken back."""
+"""The conversation as the model sees it: what reductions measure, recall, memory, what was taken back, what is kept."""
 
 from shared.store.migrations import run_file
 
@@ -7,7 +7,7 @@ down_revision = "0002"
 branch_labels = None
 depends_on = None
 
-PARTS = ("reduction", "compaction", "recall", "rewind", "memory")
+PARTS = ("reduction", "compaction", "recall", "rewind", "memory", "spill")
 
 
 def upgrade() -> None:
