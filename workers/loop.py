@@ -32,7 +32,7 @@ from workers.prompt import final as last_words
 from workers.providers import failures
 from workers.providers.replies import Partial, Reply
 from workers.recording import Ending, Outcome
-from workers.reduction import consider, warming
+from workers.reduction import consider, idling, warming
 from workers.reserving import Arrived, Planned, Refusal, Short
 from workers.toolbatch import Batch
 from workers.waiting import money, park, stands
@@ -102,6 +102,7 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
         stop = held.interrupted()
         if stop is not None or held.claim.turn_class is TurnClass.CHORE:
             if stop is None and gathered.empty:
+                idling.compact(ports, held)
                 warming.ping(ports, held)
             reserving.commit_rows(ports, held, gathered)
             outcome = _stopped(ports, held, stop)
