@@ -18,7 +18,7 @@ from shared.boottime import boottime
 from shared.request import blocks
 from shared.store.statements import every, holder, one
 from shared.values import ParkReason, Repeat, RunStatus
-from workers import toolbatch
+from workers import answering, toolbatch
 from workers.held import Held
 from workers.outgoing import Finished
 from workers.ports import Ports
