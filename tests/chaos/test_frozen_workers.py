@@ -34,8 +34,8 @@ def test_a_worker_frozen_past_its_lease_writes_nothing_when_it_goes_on(brief: Ri
 
 
 def _acted_once(rig: Rig, found: late.Late) -> None:
-    """Where the run was answered as unknown, the thawed worker did not act behind the model's back. Of its other turns one
-    may have acted just before it froze, and told nobody: that file is older than the thaw."""
+    """Where the run was answered as unknown, the thawed worker did not act behind the model's back. Of its other turns
+    one may have acted just before it froze, and told nobody: that file is older than the thaw."""
     rows = rig.rows(
         "select r.status, s.workspace from tool_runs r join sessions s on s.id = r.session"
         " where r.turn = any(%s::uuid[])",
