@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
-from api.problems import InputInvalid, field_of
+from api.problems import InputInvalid, faults_of
 from shared.errors import Refused
 from shared.text import REPLACEMENT
 
@@ -63,7 +63,7 @@ def parse(raw: bytes, model: type[M]) -> M:
         return model.model_validate(value)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
-        raise InputInvalid([{"field": field_of(one["loc"]), "fault": one["msg"]} for one in found[:20]]) from error
+        raise InputInvalid(faults_of(found)) from error
 
 
 def _few_values(raw: bytes) -> None:

@@ -126,11 +126,23 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, unforeseen)
 
 
+_FAULTS = {
+    "uuid_parsing": "not an id; an id looks like 01a22cec-d06a-73c1-9932-f8f9bcecffa5",
+    "extra_forbidden": "not known here",
+}
+"""By pydantic's type of an error, where its own words say little to a person."""
+
+
 def faults(errors: Sequence[Any]) -> Response:
     """422 for what a model or a parameter refused: each field with its fault; values are not repeated."""
-    named = [{"field": field_of(one["loc"]), "fault": str(one["msg"])} for one in errors[:20]]
+    named = faults_of(errors)
     detail = "; ".join(f"{one['field']}: {one['fault']}" for one in named[:3])
     return problem(422, "input_invalid", detail or "the request is not valid", errors=named)
+
+
+def faults_of(errors: Sequence[Any]) -> list[dict[str, str]]:
+    """Each field with its fault, as pydantic found them; twenty at most."""
+    return [{"field": field_of(one["loc"]), "fault": _FAULTS.get(one["type"], str(one["msg"]))} for one in errors[:20]]
 
 
 def field_of(location: Sequence[object]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
-from scheduler import counting, parks, stopping, takeover, upkeep, warmth
+from scheduler import counting, idleness, parks, stopping, takeover, upkeep, warmth
 from scheduler.ringing import ring_waiting
 from scheduler.room import Room
 from scheduler.wake import Waker
@@ -40,7 +40,7 @@ class Sweep:
         ]
         if boottime() >= self._idle_at:
             self._idle_at = boottime() + IDLE_S
-            parts.append(lambda: upkeep.fold_idle(self._room))
+            parts += [lambda: upkeep.fold_idle(self._room), lambda: idleness.compact(self._room)]
         if boottime() >= self._parks_at:
             self._parks_at = boottime() + PARKS_S
             parts.append(lambda: parks.rederive(self._room))

@@ -92,6 +92,12 @@ class Settings(BaseModel):
     compact_by_meter: bool = True
     compact_at_threshold: bool = True
     compact_on_overflow: bool = True
+    micro_compaction: bool = False
+    """After a turn the oldest exchange outside the tail is folded into the summary before it: the conversation stays
+    flat, the cache is lost each time, and the turn ends when the summary does."""
+    idle_compaction_s: float | None = Field(default=None, gt=0)
+    """A conversation of at least so many tokens that nobody has spoken in for so long is summarised. Unset is never."""
+    idle_compaction_tokens: int = Field(default=40_000, ge=20_000)
     context_threshold: float | None = Field(default=None, gt=0, le=1)
     """Of the window without the answer. Unset is 0.75 until the provider has told a size, 0.9 from then on."""
     tail_messages: int = Field(default=20, ge=1)

@@ -46,6 +46,7 @@ def carried_out(ports: Ports, held: Held, results: Sequence[Finished], rows: Seq
     wanted = [row for row in rows or () if row["kind"] in ASKED_OF_TRANSCRIPT]
     if not wanted or held.interrupted() is not None:
         return False
+    held.served = True
     reserving.commit_rows(ports, held, gathering.gather(held, results, None))
     for row in wanted:
         if held.interrupted() is None:

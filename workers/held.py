@@ -135,6 +135,8 @@ class Held:
     no_compaction_before: datetime | None = None
     """The breaker said so."""
     told_floor: bool = False
+    served: bool = False
+    """It has carried out what a person asked of the transcript."""
     overflows: int = 0
     """Of the step in progress: calls that the provider found too long."""
     region_end: int | None = None

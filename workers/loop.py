@@ -11,6 +11,7 @@ from typing import assert_never
 from shared.errors import LeaseLost, NightshiftError
 from shared.values import CallStatus, EventKind, InboxKind, ParkReason, Purpose, Refund, TurnClass, TurnStatus
 from workers import (
+    answering,
     asked,
     claiming,
     conversing,
@@ -31,7 +32,7 @@ from workers.prompt import final as last_words
 from workers.providers import failures
 from workers.providers.replies import Partial, Reply
 from workers.recording import Ending, Outcome
-from workers.reduction import consider, warming
+from workers.reduction import consider, idling, warming
 from workers.reserving import Arrived, Planned, Refusal, Short
 from workers.toolbatch import Batch
 from workers.waiting import money, park, stands
@@ -101,6 +102,7 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
         stop = held.interrupted()
         if stop is not None or held.claim.turn_class is TurnClass.CHORE:
             if stop is None and gathered.empty:
+                idling.compact(ports, held)
                 warming.ping(ports, held)
             reserving.commit_rows(ports, held, gathered)
             outcome = _stopped(ports, held, stop)
@@ -250,7 +252,7 @@ def _ending(planned: Planned, reply: Reply) -> Ending | None:
         text = "the answer no longer fits the model's window: go on in a new session, or with a larger window"
         return Ending(TurnStatus.FAILED, answer=reply.text or None, error_code="context_overflow", error_text=text)
     if reply.text.strip():
-        return Ending(TurnStatus.DONE, answer=reply.text)
+        return Ending(TurnStatus.DONE, answer=answering.answer(reply.text, reply.stop_reason))
     if reply.refusal is not None or reply.stop_reason == "refusal":
         text = f"the model declined to answer{f' ({reply.refusal})' if reply.refusal else ''}: put it another way"
         return Ending(TurnStatus.FAILED, error_code="model_refused", error_text=text)

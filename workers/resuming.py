@@ -18,7 +18,7 @@ from shared.boottime import boottime
 from shared.request import blocks
 from shared.store.statements import every, holder, one
 from shared.values import ParkReason, Repeat, RunStatus
-from workers import toolbatch
+from workers import answering, toolbatch
 from workers.held import Held
 from workers.outgoing import Finished
 from workers.ports import Ports
@@ -88,7 +88,8 @@ def answer(ports: Ports, held: Held) -> str | None:
     row = ports.database.read(lambda c: one(c, holder.ANSWERED, params))
     if row is None:
         return None
-    return "".join(blocks.text_of(block) for block in blocks.split(row["content"])) or None
+    text = "".join(blocks.text_of(block) for block in blocks.split(row["content"]))
+    return answering.answer(text, row["stop_reason"]) if text else None
 
 
 def _look(ports: Ports, held: Held, row: DictRow) -> Finished | Run | Wait:

@@ -16,6 +16,7 @@ _WORDS = {
     "behind": "behind the first", "middle": "middle", "middle_behind": "behind the head", "r": "read price",
     "w": "write price", "ttl": "ttl", "gap_s": "gap s", "cold": "cold", "meter": "carried",
     "edit_price": "a prune costs", "compact_meter": "carried for a summary", "compact_price": "a summary costs",
+    "idle_s": "idle after s", "idle_from": "idle from", "remembered": "put into memory",
     "hold_5m": "hold 5m", "hold_1h": "hold 1h", "wrote_tokens": "writes a call", "regrow_to": "regrow to",
 }  # fmt: skip
 """Of the arithmetic's names; what is not here is shown under its own."""

@@ -102,7 +102,8 @@ def _list(client: Client, asked: argparse.Namespace) -> Exit:
         )
         for row in found
     ]
-    screen.table(("job", "name", "cron", "zone", "next"), rows)
+    none = "no jobs yet: nightshift jobs add NAME --cron '30 6 * * 1-5' --prompt TEXT"
+    screen.table(("job", "name", "cron", "zone", "next"), rows, none=none)
     return Exit.DONE
 
 
@@ -157,7 +158,8 @@ def _runs(client: Client, asked: argparse.Namespace) -> Exit:
         )
         for row in found
     ]
-    screen.table(("due", "status", "turn", "unknown", "cost", "error"), rows, right=("cost",))
+    none = f"it has not run yet: nightshift jobs run {asked.job} runs it now"
+    screen.table(("due", "status", "turn", "unknown", "cost", "error"), rows, right=("cost",), none=none)
     return Exit.DONE
 
 

@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 from api.cli import screen
 from api.cli.arguments import parser
@@ -54,58 +55,35 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
     from api.cli.client import Client
 
     assert isinstance(client, Client)
-    match str(asked.command):
-        case "chat":
-            return chat.chat(client, asked)
-        case "send":
-            return turns.send(client, asked)
-        case "watch":
-            return turns.watch(client, asked)
-        case "cancel":
-            return turns.cancel(client, asked)
-        case "steer":
-            return turns.steer(client, asked)
-        case "cap":
-            return turns.cap(client, asked)
-        case "warm":
-            return turns.warm(client, asked)
-        case "sessions":
-            return sessions.sessions(client, asked)
-        case "show":
-            return sessions.show(client, asked)
-        case "search":
-            return search.search(client, asked)
-        case "rewind":
-            return of_transcript.rewind(client, asked)
-        case "restore":
-            return of_transcript.restore(client, asked)
-        case "compact":
-            return of_transcript.compact(client, asked)
-        case "approvals":
-            return approvals.approvals(client, asked)
-        case "approve":
-            return approvals.approve(client, asked)
-        case "deny":
-            return approvals.deny(client, asked)
-        case "jobs":
-            return jobs.run(client, asked)
-        case "stop":
-            return stops.stop(client, asked)
-        case "stops":
-            return stops.stops(client, asked)
-        case "resume":
-            return stops.resume(client, asked)
-        case "memory":
-            return memory.memory(client, asked)
-        case "profile":
-            return memory.profile(client, asked)
-        case "people":
-            return people.people(client, asked)
-        case "tokens":
-            return people.tokens(client, asked)
-        case "ledger":
-            return ledger.ledger(client, asked)
-        case "replay":
-            return ledger.replay(client, asked)
-        case other:
-            raise Stop("unknown_command", f"'{other}' is not a command", Exit.WRONG_USE)
+    commands: dict[str, Callable[[Client, argparse.Namespace], Exit]] = {
+        "chat": chat.chat,
+        "send": turns.send,
+        "watch": turns.watch,
+        "cancel": turns.cancel,
+        "steer": turns.steer,
+        "cap": turns.cap,
+        "warm": turns.warm,
+        "sessions": sessions.sessions,
+        "show": sessions.show,
+        "search": search.search,
+        "rewind": of_transcript.rewind,
+        "restore": of_transcript.restore,
+        "compact": of_transcript.compact,
+        "approvals": approvals.approvals,
+        "approve": approvals.approve,
+        "deny": approvals.deny,
+        "jobs": jobs.run,
+        "stop": stops.stop,
+        "stops": stops.stops,
+        "resume": stops.resume,
+        "memory": memory.memory,
+        "profile": memory.profile,
+        "people": people.people,
+        "tokens": people.tokens,
+        "ledger": ledger.ledger,
+        "replay": ledger.replay,
+    }
+    command = commands.get(str(asked.command))
+    if command is None:
+        raise Stop("unknown_command", f"'{asked.command}' is not a command", Exit.WRONG_USE)
+    return command(client, asked)

@@ -56,7 +56,7 @@ def _show(client: Client, asked: argparse.Namespace, scopes: tuple[str, ...]) ->
 def _print(row: Row) -> None:
     by = f" · {screen.when(row['updated_at'])} by {row['updated_by']}" if row["updated_by"] else ""
     size = f"{screen.count(row['characters'])} of {screen.count(row['limit'])} characters"
-    screen.say(f"{row['scope']} · revision {row['revision']} · {size}{by}")
+    screen.say(f"{row['scope']} · revision {row['revision']} · {size}{by or ' · nothing yet'}")
     left_out = {one["entry"]: one["why"] for one in row["left_out"]}
     for number, entry in enumerate(row["entries"], 1):
         screen.say(f"{number:>3}. " + str(entry).replace("\n", "\n     "))
@@ -81,7 +81,12 @@ def _history(client: Client, asked: argparse.Namespace, scope: str) -> Exit:
         )
         for row in found
     ]
-    screen.table(("revision", "when", "by", "what", "taken out", "put in", "turn"), rows, right=("revision",))
+    screen.table(
+        ("revision", "when", "by", "what", "taken out", "put in", "turn"),
+        rows,
+        right=("revision",),
+        none="nothing was ever written there",
+    )
     return Exit.DONE
 
 

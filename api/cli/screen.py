@@ -67,8 +67,13 @@ def as_line(value: object) -> None:
     print(json.dumps(value), flush=True)
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> None:
-    """Rows under a head. Columns named in `right` hold numbers."""
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = (), none: str = ""
+) -> None:
+    """Rows under a head; `none` instead, where there is no row. Columns named in `right` hold numbers."""
+    if none and not rows:
+        say(none)
+        return
     cells = [[safe.line(cell) for cell in row] for row in rows]
     if is_rich():
         _rich_table(columns, cells, right)

@@ -30,7 +30,12 @@ def sessions(client: Client, asked: argparse.Namespace) -> Exit:
         )
         for row in found
     ]
-    screen.table(("session", "status", "unknown", "cost", "begun", "title"), rows, right=("cost",))
+    screen.table(
+        ("session", "status", "unknown", "cost", "begun", "title"),
+        rows,
+        right=("cost",),
+        none="no sessions yet: nightshift send TEXT begins one",
+    )
     return Exit.DONE
 
 

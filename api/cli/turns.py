@@ -38,6 +38,8 @@ def open_session(client: Client, asked: argparse.Namespace, text: str, *, key: s
     """A new session with what the command line says of it; its title is the first line of the text."""
     first = text.strip().partition("\n")[0][:TITLE_WIDTH]
     folder = str(Path(asked.folder).expanduser().absolute()) if asked.folder else None
+    if folder is not None and not Path(folder).is_dir():  # the workers may stand elsewhere, so it is no error here
+        screen.note(f"{folder} is no folder on this machine: there is nothing to read unless the workers have it")
     body = {"title": asked.title or first or None, "model": asked.model, "audience": asked.audience, "folder": folder}
     if asked.command == "chat":
         body |= {"cap_usd": asked.cap_usd, "keep_warm": asked.keep_warm}

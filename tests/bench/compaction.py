@@ -124,8 +124,9 @@ def _summarise(connection: Connection, session: UUID, ends: tuple[int, int]) -> 
     values: dict[str, Any] = {
         "session": session, "turn": session, "fence": 0, "step": 1, "first": first, "last": last, "kept": None,
         "text": words, "cause": "bench", "arithmetic": json.dumps({}), "tokens_before": 900_000,
-        "tokens_after": 40_000, "decision": "compact", "compact_last": "summary", "rest_s": 0.0, "digest": digest,
-        "system_text": system, "stable_length": stable, "context_length": context, "tools_text": tools,
+        "tokens_after": 40_000, "decision": "compact", "compact_last": "summary", "rest_s": 0.0, "regrow_to": 0,
+        "digest": digest, "system_text": system, "stable_length": stable, "context_length": context,
+        "tools_text": tools,
     }  # fmt: skip
     assert one(connection, compaction.COMMIT, values) is not None
 

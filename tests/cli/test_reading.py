@@ -137,6 +137,20 @@ def test_replay_writes_the_exact_bytes(surface: Surface) -> None:
     assert surface.asked[0].query == {"step": "2"}
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sessions"], "no sessions yet: nightshift send TEXT begins one"),
+        (["jobs"], "no jobs yet: nightshift jobs add NAME --cron '30 6 * * 1-5' --prompt TEXT"),
+    ],
+)
+def test_a_list_without_a_row_says_what_would_make_one(
+    surface: Surface, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert main(words) == 0
+    assert capsys.readouterr().out == f"{said}\n"
+
+
 def test_nothing_to_approve_is_said(surface: Surface, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["approvals"]) == 0
     assert capsys.readouterr().out == "nothing is pending\n"

@@ -35,6 +35,13 @@ def test_send_makes_a_session_and_prints_the_turn(surface: Surface, capsys: pyte
     assert "turn t-1 in session s-1 is queued" in capsys.readouterr().out
 
 
+def test_a_folder_that_is_not_here_is_named(surface: Surface, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder, told in (("tests", False), ("no such folder", True)):
+        assert main(["send", "hello", "--folder", folder]) == 0
+        assert surface.asked[-2].body["folder"] == str(Path.cwd() / folder)
+        assert ("is no folder on this machine" in capsys.readouterr().err) is told
+
+
 def test_send_with_wait_prints_the_answer_alone_on_stdout(surface: Surface, capsys: pytest.CaptureFixture[str]) -> None:
     surface.on_turn = _work
     assert main(["send", "hello", "--session", "s-7", "--wait"]) == 0

@@ -13,6 +13,7 @@ import pytest
 from shared.store import transcript
 from shared.values import OnBusy
 from tests.ground import Ground, Rehearsal
+from workers import answering
 from workers.held import Interrupt
 from workers.pause import Pauses, Point
 
@@ -104,6 +105,21 @@ def test_a_turn_whose_model_says_nothing_is_asked_once_for_words(worker: Ground,
     worker.look()
     last = provider.ledger(session)[-1]
     assert (last["status"], last["cache_read"] > 0) == (200, True)  # the next turn reads what was written before it
+
+
+def test_an_answer_that_was_cut_says_so_and_the_transcript_has_what_the_model_wrote(
+    worker: Ground, provider: Rehearsal
+) -> None:
+    session = worker.session()
+    provider.script([{"text": "one, two, th", "stop_reason": "max_tokens"}], session=str(session))
+    turn = worker.turn(session, "count to ten")
+    worker.look()
+
+    row = worker.view(turn)
+    assert (row["status"], row["answer"]) == ("done", f"one, two, th\n\n{answering.CUT}")
+    assert worker.events(turn)[-1].data["answer"] == row["answer"]
+    said = worker.one("select content from messages where turn = %s and role = 'assistant'", turn)
+    assert json.loads(said["content"]) == [{"type": "text", "text": "one, two, th"}]
 
 
 def test_a_spent_iteration_budget_ends_in_a_summary_without_tools(worker: Ground, provider: Rehearsal) -> None:

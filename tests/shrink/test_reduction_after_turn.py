@@ -14,6 +14,7 @@ from tests.ground import Ground, Rehearsal, ground
 from tests.loop.test_resume import die, take_away
 from tests.shrink.compacting import todo
 from tests.shrink.conftest import Bodies, assert_replayed
+from workers import answering
 from workers.pause import Point
 from workers.reduction import consider
 
@@ -31,11 +32,11 @@ def tight(
         yield made
 
 
-def _turn(worker: Ground, provider: Rehearsal, *after: dict[str, Any]) -> tuple[UUID, UUID]:
+def _turn(worker: Ground, provider: Rehearsal, *after: dict[str, Any], stop: str = "end_turn") -> tuple[UUID, UUID]:
     """A turn that its answer takes over the threshold, and no call before it."""
     session = worker.session()
     steps = [{"text": f"step {n}", "tools": [todo(n, 100)]} for n in range(2)]
-    provider.script([*steps, {"text": LONG}, *after], session=str(session))
+    provider.script([*steps, {"text": LONG, "stop_reason": stop}, *after], session=str(session))
     return session, worker.turn(session, "Do the long work.")
 
 
@@ -58,17 +59,20 @@ def test_the_summary_reads_the_warm_prompt_and_the_answer_stays_what_it_was(
     assert_replayed(tight, session, bodies(session))
 
 
+@pytest.mark.parametrize("stop", ["end_turn", answering.OUTPUT_FULL])
 def test_a_worker_that_dies_between_answer_and_summary_leaves_the_answer(
-    tight: Ground, provider: Rehearsal, bodies: Bodies
+    tight: Ground, provider: Rehearsal, bodies: Bodies, stop: str
 ) -> None:
-    """The next holder finds the answer recorded and ends the turn with it, without another call."""
-    session, turn = _turn(tight, provider, {"text": "no word of this"})
+    """The next holder finds the answer recorded and ends the turn with it, without another call. One that was cut says
+    so."""
+    session, turn = _turn(tight, provider, {"text": "no word of this"}, stop=stop)
     assert die(tight, Point.RECORDED, 3)
     assert tight.view(turn)["status"] == "running"
     take_away(tight, turn, session)
     tight.look()
     row = tight.view(turn)
-    assert (row["status"], row["answer"], row["steps"]) == ("done", LONG, 3)
+    assert (row["status"], row["answer"], row["steps"]) == ("done", answering.answer(LONG, stop), 3)
+    assert (answering.CUT in row["answer"]) is (stop == answering.OUTPUT_FULL)
     assert len(bodies(session)) == 3
 
 

@@ -21,7 +21,6 @@ from shared.store import extensions, migrate, revision
 from shared.store.statements import REGISTRY
 from tests.ground import drop_database
 from tests.store import test_statements
-from tests.store.test_statements import generic
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 assert test_statements  # imports every module of statements
@@ -86,7 +85,7 @@ def test_everything_works_on_postgres_15() -> None:
             _up_down_up(url)
             with psycopg.connect(url, autocommit=True) as connection:
                 for statement in REGISTRY.values():
-                    connection.execute(f"prepare p_{statement.name} as {generic(statement.text)[0]}".encode())
+                    connection.execute(f"prepare p_{statement.name} as ".encode() + statement.numbered)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

@@ -60,7 +60,7 @@ class Why:
 @dataclass(frozen=True, slots=True)
 class Edit:
     """A summary about to stand: its text is framed already. `rest_s` is how long the summariser is left alone; `facts`
-    go into that `memory` with it."""
+    go into that `memory` with it. `regrow_to`: no prune while warm before the prompt has that many tokens again."""
 
     span: Span
     text: str
@@ -71,6 +71,7 @@ class Edit:
     rest_s: float = 0.0
     facts: tuple[str, ...] = ()
     memory: str | None = None
+    regrow_to: int = 0
 
 
 def read(ports: Ports, held: Held) -> Row:
@@ -108,9 +109,11 @@ def begin(ports: Ports, held: Held, context: Context) -> None:
     held.context = replace(context, breaker_blocked_at=None)
 
 
-def nothing(ports: Ports, held: Held, why: Why, reason: str) -> None:
-    fence.write(ports, held, statements.NOTHING, why.params(held, why=reason))
-    held.context = replace(held.context, verdict_due=True)
+def nothing(ports: Ports, held: Held, why: Why, reason: str, *, failed: bool = False, rest_s: float = 0.0) -> None:
+    """The past stays as it is. `failed`: the model was to make a summary and did not; it is left alone for `rest_s`."""
+    params = {**why.params(held, why=reason), "failed": int(failed), "rest_s": rest_s}
+    row = fence.write(ports, held, statements.NOTHING, params, landed=statements.NOTHING_STANDS)
+    held.context = replace(held.context, verdict_due=True, fallback_streak=row["fallback_streak"])
     _tell(ports, held, "skipped", why, why.tokens_before, message=reason)
 
 
@@ -128,13 +131,14 @@ def edit(ports: Ports, held: Held, why: Why, new: Edit) -> int:
             "last": span.last, "kept": list(span.kept) or None, "tokens_after": new.tokens_after,
             "text": framed.remembered(new.text, facts.saved, facts.left), "decision": decision,
             "compact_last": new.last, "rest_s": new.rest_s, "last_edit": held.last_edit,
+            "regrow_to": new.regrow_to,
         }  # fmt: skip
 
     row, facts = _stand(ports, held, new, params)
     held.prefix = new.prefix.digest
     held.new_epoch(row["last_edit"], region_end=row["edit"])
     held.context = replace(
-        held.context, meter=0.0, compact_meter=0.0, junk_tokens=0, regrow_to=0, verdict_due=True,
+        held.context, meter=0.0, compact_meter=0.0, junk_tokens=0, regrow_to=new.regrow_to, verdict_due=True,
         fallback_streak=row["fallback_streak"],
     )  # fmt: skip
     _tell(ports, held, decision, why, new.tokens_after, **told, **_of_memory(facts))

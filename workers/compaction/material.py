@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shared.request import blocks, estimate, projection
 from shared.request import edits as edit_rules
-from shared.request import estimate, projection
 from shared.request.assembled import Request
 from shared.request.projection import EditRow, MessageRow, Prefix
 from shared.store import transcript
@@ -77,6 +77,17 @@ def of(seen: Seen, found: Span) -> Material:
         rows,
         [one.text for one in summaries if (one.first, one.last) in ranges],
     )
+
+
+def begins_after(seen: Seen, found: Span) -> str | None:
+    """How the request right behind the span begins, for the summariser to know where to stop; None where what follows
+    is no words of anybody."""
+    rows = {row.id for row in seen.rows}  # a summary has a newer id than what it stands for
+    following = next((one for one in seen.request.pieces if one.id > found.last and one.id in rows), None)
+    if following is None or following.role != "user":
+        return None
+    words = next((blocks.text_of(block) for block in following.blocks if blocks.kind(block) == "text"), "")
+    return " ".join(words[:400].split())[:80] or None
 
 
 def after(seen: Seen, found: Span, text: str, prefix: Prefix) -> Request:

@@ -18,11 +18,15 @@ from workers.compaction.material import Seen
 from workers.compaction.span import Span
 from workers.held import Held
 from workers.ports import Ports
+from workers.reduction import meters
+from workers.reduction.decide import IDLE, MICRO, WARM_LEAST
 from workers.reduction.sizes import Tail
 
 ASKED = "asked"
 """The cause of a compaction that a person wants: the breaker stops only what nobody asked for."""
 OVERFLOW = "overflow"
+UNPRESSED = frozenset({MICRO, IDLE})
+"""Nothing has to become smaller: where the model does not make the summary, the past stays as it is."""
 WORTH_A_CALL = 4_000
 """Tokens not yet in any summary, from which the model is asked; less is dropped without it."""
 WORTH_ASKING = 1_000
@@ -104,11 +108,13 @@ def compact(
         else:
             return _shut(ports, held, cause, arithmetic, decided)
         if row.summary_after is not None and row.now < row.summary_after:
+            if cause in UNPRESSED:
+                return Skipped(RESTING)
             unasked = unasked or RESTING
     commit.begin(ports, held, context)
     seen = material.read(ports, held, held.prefix)
     why = Why(cause, arithmetic or {}, seen.tokens)
-    found = span.choose(material.entries(seen), tail)
+    found = span.choose(material.entries(seen), tail, WARM_LEAST if cause == MICRO else None)
     if found is None:
         return _nothing(ports, held, why, "there is nothing between the first request and the newest messages")
     return _replace(ports, held, why, seen, found, row, unasked)
@@ -127,13 +133,14 @@ def _replace(
     answer = min(ports.settings.max_output_tokens, known.max_output)
     budget = instruction.budget(found.tokens, known.window, answer)
     if found.fresh < (WORTH_ASKING if why.cause == ASKED else WORTH_A_CALL):
-        if why.cause == ASKED:  # nothing presses, and what would be dropped is worth more than its room
+        if why.cause == ASKED or why.cause in UNPRESSED:  # what would be dropped is worth more than its room
             return _nothing(ports, held, why, SHORT)
         return _drop(ports, held, why, seen, found, budget)
     said, memory = (summarise.Unsaid(unasked) if unasked else None), None
     if said is None:
         memory = remember.called(ports, held)
-        said = summarise.summarise(ports, held, seen, found, budget, row.summary_failures, memory)
+        until = material.begins_after(seen, found) if why.cause == MICRO else None
+        said = summarise.summarise(ports, held, seen, found, budget, row.summary_failures, memory, until)
     tools = held.claim.tools
     match said:
         case summarise.Stopped(reason):
@@ -142,7 +149,10 @@ def _replace(
             body, facts = remember.split(words) if memory else (words, ())
             text = framed.frame(body, tools, by_model=True)
             new = _edit(ports, held, seen, found, framed.remembered(text, facts, ()), Last.SUMMARY)
-            new = replace(new, text=text, facts=facts, memory=memory)
+            runway = meters.runway(why.tokens_before, new.tokens_after, WARM_LEAST) if why.cause == MICRO else 0
+            new = replace(new, text=text, facts=facts, memory=memory, regrow_to=runway)
+        case summarise.Unsaid(code, rest_s) if why.cause in UNPRESSED:
+            return _nothing(ports, held, why, f"the summary failed ({code})", failed=True, rest_s=rest_s)
         case summarise.Unsaid(code, rest_s):
             words = fallback.text(material.of(seen, found), budget, tools)
             text = framed.frame(words, tools, by_model=False)
@@ -164,8 +174,8 @@ def _drop(ports: Ports, held: Held, why: Why, seen: Seen, found: Span, budget: i
     return Skipped("too little to be worth a summary: dropped", edit, why.tokens_before, new.tokens_after)
 
 
-def _nothing(ports: Ports, held: Held, why: Why, reason: str) -> Skipped:
-    commit.nothing(ports, held, why, reason)
+def _nothing(ports: Ports, held: Held, why: Why, reason: str, *, failed: bool = False, rest_s: float = 0.0) -> Skipped:
+    commit.nothing(ports, held, why, reason, failed=failed, rest_s=rest_s)
     return Skipped(reason, None, why.tokens_before, why.tokens_before)
 
 

@@ -56,8 +56,9 @@ def entries(
     return tuple(_entry(piece, by_id, ranges, per_weight) for piece in pieces)
 
 
-def choose(shown: Sequence[Entry], tail: Tail) -> Span | None:
-    """The span of a summary made now; None where it would replace nothing, or nothing but an earlier summary."""
+def choose(shown: Sequence[Entry], tail: Tail, least: int | None = None) -> Span | None:
+    """The span of a summary made now; None where it would replace nothing, or nothing but an earlier summary. With
+    `least` only the oldest exchanges, as many as hold so many tokens that are in no summary yet."""
     groups = _groups(shown)
     head = _head(shown)
     start = _tail_start(shown, groups, head, tail)
@@ -65,6 +66,8 @@ def choose(shown: Sequence[Entry], tail: Tail) -> Span | None:
     middle = list(range(head, start))
     while middle and middle[0] in stays:
         middle.pop(0)
+    if least is not None:
+        middle = _oldest(shown, middle, stays, frozenset(groups), least)
     while middle and middle[-1] in stays:
         middle.pop()
     replaced = tuple(shown[at] for at in middle if at not in stays)
@@ -80,6 +83,19 @@ def choose(shown: Sequence[Entry], tail: Tail) -> Span | None:
         round(sum(entry.tokens for entry in replaced)),
         round(sum(entry.tokens for entry in fresh)),
     )
+
+
+def _oldest(
+    shown: Sequence[Entry], middle: Sequence[int], stays: frozenset[int], starts: frozenset[int], least: int
+) -> list[int]:
+    """An exchange goes from a request to the next one."""
+    fresh = 0.0
+    for n, at in enumerate(middle):
+        if fresh >= least and shown[at].spoken and at in starts:
+            return list(middle[:n])
+        if at not in stays and not shown[at].summary:
+            fresh += shown[at].tokens
+    return list(middle)
 
 
 def _entry(piece: Piece, rows: Mapping[int, MessageRow], summaries: Mapping[int, Summary], per_weight: float) -> Entry:

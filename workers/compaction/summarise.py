@@ -44,11 +44,11 @@ class Stopped:
 
 
 def summarise(
-    ports: Ports, held: Held, seen: Seen, found: Span, budget: int, failures: int, memory: str | None
+    ports: Ports, held: Held, seen: Seen, found: Span, budget: int, failures: int, memory: str | None, until: str | None
 ) -> Said | Unsaid | Stopped:
     """Ask the model; `memory` names the one that it may write. Raises LeaseLost. The holder's memory of the request is
     gone afterwards."""
-    tail = instruction.tail(budget, held.claim.tools, memory)
+    tail = instruction.tail(budget, held.claim.tools, memory, until)
     planned = reserving.reserve(ports, held, gathering.NOTHING, Purpose.SUMMARY, tail=tail)
     held.forget()  # it ends with a message that no row holds
     match planned:

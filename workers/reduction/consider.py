@@ -89,7 +89,8 @@ def due_after(ports: Ports, held: Held, usage: Usage | None) -> Compact | None:
     per_weight = estimate.factor(held.claim.model) * look.scale(held)
     measured = sizes.measure(held.tally, look.tail(ports.settings), per_weight, coming=1, prompt=prompt, room=room)
     known = look.relative(held, prompt)
-    found = decide.decide(held.context, known, Gap(0.0, cold=False), measured, look.rules(ports.settings))
+    rules = replace(look.rules(ports.settings), micro=ports.settings.micro_compaction)
+    found = decide.decide(held.context, known, Gap(0.0, cold=False), measured, rules)
     waits = held.no_compaction_before is not None and held.now() < held.no_compaction_before
     return found if isinstance(found, Compact) and not waits and measured.floor < room else None
 

@@ -24,6 +24,8 @@ FULL = 0.8
 """Of the price of a prune: so much carried, and it is bought."""
 TIGHT = 0.85
 """Of the threshold: what would still be above it after a prune needs a summary."""
+MICRO, IDLE = "micro", "idle"
+"""Causes of the two summaries that nothing presses for; both are off until a person turns them on."""
 LOST_DETAIL = 100_000
 """What a summary forgets, in tokens of input: it keeps summaries rare."""
 REFETCH = 0.02
@@ -38,6 +40,10 @@ class Rules:
     prune_warm: bool = True
     compact_by_meter: bool = True
     compact_at_threshold: bool = True
+    micro: bool = False
+    """A turn has ended, and the oldest exchange may be folded in."""
+    idle: int | None = None
+    """Nobody has spoken for long: from so many tokens on the conversation is summarised, warm or cold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,9 @@ def decide(state: Context, prices: Relative, gap: Gap, sizes: Sizes, rules: Rule
     best = meters.best_ttl(state, prices, sizes.prompt)
     ttl = state.ttl if best is Ttl.HOUR and not gap.cold else best  # up to an hour only where nothing is warm to keep
     over = sizes.prompt >= sizes.room
-    if gap.cold:
+    if rules.idle is not None and sizes.prompt >= rules.idle and sizes.middle > COMPACT_LEAST:
+        found = "compact", IDLE
+    elif gap.cold:
         found = _cold(sizes, rules)
     elif rules.compact_by_meter and sizes.middle > COMPACT_LEAST and _due(state, prices, sizes):
         found = "compact", "meter"
@@ -81,6 +89,8 @@ def decide(state: Context, prices: Relative, gap: Gap, sizes: Sizes, rules: Rule
         found = _over(sizes, rules)
     elif _may_prune_warm(state, sizes, rules) and paid_for(state, prices, sizes):
         found = "prune", "meter"
+    elif rules.micro and sizes.middle >= WARM_LEAST and sizes.prompt >= state.regrow_to:
+        found = "compact", MICRO
     else:
         found = None
     match found:

@@ -105,7 +105,11 @@ def answered(context: Context, usage: Usage | None, *, warm: bool) -> Context:
 def pruned(context: Context, *, before: int, after: int, trigger: int) -> Context:
     """After a prune: the meter begins anew, and while warm the next one waits until the prompt has grown again by what
     was taken, and no less than `trigger` (tokens)."""
-    return replace(context, meter=0.0, junk_tokens=0, regrow_to=after + max(before - after, trigger))
+    return replace(context, meter=0.0, junk_tokens=0, regrow_to=runway(before, after, trigger))
+
+
+def runway(before: int, after: int, trigger: int) -> int:
+    return after + max(before - after, trigger)
 
 
 def _toward(old: float, new: float) -> float:

@@ -57,7 +57,8 @@ returning compacted_at
     "sessions_pkey",
 )
 
-# Nothing could be left out. The verdict is due all the same: the next bill says whether that was a failure.
+# Nothing was left out: nothing could be, or the model failed where nothing pressed. The verdict is due all the same:
+# the next bill says whether that was a failure.
 NOTHING = named(
     "compaction_nothing",
     """
@@ -67,9 +68,19 @@ with r as (
   select id, %(turn)s, %(step)s, 'skipped', %(cause)s, %(arithmetic)s, %(tokens_before)s, %(tokens_before)s, null, fence
   from sessions where id = %(session)s and fence = %(fence)s
 )
-update sessions set compact_last = 'nothing', verdict_due = true where id = %(session)s and fence = %(fence)s
-returning fence
+update sessions set compact_last = 'nothing', verdict_due = true,
+  fallback_streak = fallback_streak + %(failed)s::int, summary_failures = summary_failures + %(failed)s::int,
+  summary_after = case when %(rest_s)s::float8 > 0 then clock_now() + %(rest_s)s::float8 * interval '1 second'
+    else summary_after end
+where id = %(session)s and fence = %(fence)s
+returning fallback_streak
 """,
+    "sessions_pkey",
+)
+# Behind a lost reply: BEGIN left `open`, and nobody else has the fence.
+NOTHING_STANDS = named(
+    "compaction_nothing_stands",
+    "select fallback_streak from sessions where id = %(session)s and fence = %(fence)s and compact_last = 'nothing'",
     "sessions_pkey",
 )
 
@@ -103,7 +114,7 @@ with p as (
 )
 update sessions set prefix = %(digest)s, last_edit = greatest(e.id, (select id from x)),
   chain_blocks = null, chain_digest = null, last_breakpoint_message = null, meter = 0, compact_meter = 0,
-  junk_tokens = 0, regrow_to = 0, verdict_due = true, compact_last = %(compact_last)s,
+  junk_tokens = 0, regrow_to = %(regrow_to)s, verdict_due = true, compact_last = %(compact_last)s,
   fallback_streak = case %(compact_last)s when 'summary' then 0 when 'fallback' then sessions.fallback_streak + 1
     else sessions.fallback_streak end,
   summary_failures = case when %(compact_last)s = 'summary' then 0

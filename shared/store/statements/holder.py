@@ -23,7 +23,11 @@ order by r.ordinal
 ANSWERED = named(
     "answered",
     """
-select m.content from messages m
+select m.content, (
+  select c.stop_reason from calls c where c.turn = m.turn and c.step = m.step and c.status = 'settled'
+    and c.purpose in ('main', 'final') order by c.seq desc limit 1
+) as stop_reason
+from messages m
 where m.turn = %(turn)s and m.step = %(step)s and m.ordinal = 0 and m.role = 'assistant' and not m.cut
   and not exists (select 1 from messages n where n.session = m.session and n.id > m.id)
   and not exists (select 1 from tool_runs r where r.turn = m.turn and r.step = m.step)
@@ -31,6 +35,7 @@ where m.turn = %(turn)s and m.step = %(step)s and m.ordinal = 0 and m.role = 'as
     "messages_step_key",
     "messages_of_session",
     "tool_runs_pkey",
+    "calls_of_turn|calls_one_answer_a_step",
 )
 
 # Cancels and steers work within two seconds with Redis gone: one question a second a process. `claim` tells which of

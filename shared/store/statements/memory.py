@@ -1,7 +1,8 @@
 """What is remembered: the head of each scope, its revisions, and what of a person's they put before others.
 
 Lock order: a holder's session first, then the scope's head; a person's request locks the head alone. Behind a head
-only a compaction writes, rows that are its own session's or new. Whoever has the head's lock reads it in a later statement.
+only a compaction writes, rows that are its own session's or new. Whoever has the head's lock reads it in a later
+statement.
 """
 
 from __future__ import annotations

@@ -82,6 +82,20 @@ _SOONEST = "order by s.prefix_warm_until limit %(limit)s"
 TO_WARM = named("to_warm", _TO_WARM + _DUE + _SOONEST, "sessions_to_warm", "turns_of_session")
 STILL_TO_WARM = named("still_to_warm", _TO_WARM + _DUE + "and s.id = %(session)s", "sessions_pkey|sessions_to_warm")
 
+# Large chats that nobody has spoken in for so long, of the last day: who stays away for longer is not waited for. One
+# turn for each silence, whatever came of it. 20,000 is the least that the setting may be, and what the index holds.
+_SILENT = """
+select s.id as session, s.owner from sessions s
+where s.called_at <= clock_now() - %(idle_s)s::float8 * interval '1 second'
+  and s.called_at > clock_now() - %(idle_s)s::float8 * interval '1 second' - interval '1 day'
+  and s.baseline_billed >= 20000 and s.baseline_billed >= %(tokens)s and s.kind = 'chat'
+  and not exists (select 1 from turns t where t.session = s.id and (t.status in ('queued', 'running', 'parked')
+    or t.class = 'chore' and t.created_at >= s.called_at + %(idle_s)s::float8 * interval '1 second'))
+"""
+_LONGEST = "order by s.called_at limit %(limit)s"
+FALLEN_SILENT = named("fallen_silent", _SILENT + _LONGEST, "sessions_silent", "turns_of_session")
+STILL_SILENT = named("still_silent", _SILENT + "and s.id = %(session)s", "sessions_pkey|sessions_silent")
+
 # A person's choice, with its line in the audit where it is another than it was. The session's row is locked. What was
 # pinged for so far is left as it is: choosing anew is no new entry at the provider.
 KEEP_WARM = named(

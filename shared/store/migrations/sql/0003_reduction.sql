@@ -6,6 +6,7 @@ alter table sessions
   add column keep_warm boolean not null default false,
   add column most_pings integer not null default 0;
 create index sessions_to_warm on sessions (prefix_warm_until) where keep_warm;
+create index sessions_silent on sessions (called_at) where baseline_billed >= 20000 and kind = 'chat';
 
 -- What a call was expected to be billed for, beside the bare estimate: what anchoring it on bills is worth.
 alter table calls add column projected bigint;
