@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import redis
+
 from scheduler.room import Room
+from shared.doorbell import queue_of
 from shared.store.statements import admission, every, liveness, one
 from shared.values import TurnClass
 
 MOST = 64
 
 
-def plan(waiting: dict[TurnClass, int], free: int, *, truncated: bool) -> list[TurnClass]:
+def plan(
+    waiting: Mapping[TurnClass, int], free: int, unheard: Mapping[TurnClass, int], *, truncated: bool
+) -> list[TurnClass]:
     """Which classes to ring, in their order of rank: as often as slots are free and sessions wait, each at least once.
+    `unheard` are rings that nobody has taken yet: in a crowd a slot looks free though its thread stands in line for a
+    claim, and thousands of rings would lie there, each a look in vain.
 
     `truncated`: not every queue was seen to its end, so each class is rung once at least; a vain ring costs one look.
     """
@@ -21,7 +31,7 @@ def plan(waiting: dict[TurnClass, int], free: int, *, truncated: bool) -> list[T
         if not sessions and not truncated:
             continue
         times = max(1, min(sessions, left))
-        rings += [turn_class] * times
+        rings += [turn_class] * max(1, times - unheard.get(turn_class, 0))
         left -= times if sessions else 0
     return rings[:MOST]
 
@@ -36,9 +46,22 @@ def ring_waiting(room: Room) -> int:
         return 0
     free = room.database.read(lambda connection: one(connection, liveness.FREE_SLOTS, {})) or {"free": 0}
     rung = 0
-    for turn_class in plan(waiting, free["free"], truncated=truncated):
+    unheard = _unheard(room, list(waiting))
+    for turn_class in plan(waiting, free["free"], unheard, truncated=truncated):
         if not room.doorbell.ring(turn_class):
             break
         rung += 1
     room.counters["rings"] += rung
     return rung
+
+
+def _unheard(room: Room, classes: Sequence[TurnClass]) -> dict[TurnClass, int]:
+    """How many rings lie in the queue of each class. None where the broker does not say: it may have been flushed."""
+    client: Any = room.redis  # untyped in redis-py
+    try:
+        with client.pipeline(transaction=False) as asked:
+            for turn_class in classes:
+                asked.llen(queue_of(turn_class))
+            return dict(zip(classes, asked.execute(), strict=True))
+    except redis.RedisError:
+        return {}

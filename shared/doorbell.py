@@ -69,6 +69,11 @@ def celery_app(redis_url: str, *, connections: int = 10) -> Any:
     return app
 
 
+def queue_of(turn_class: TurnClass) -> str:
+    """Where turns of that class are rung for. Housekeeping has no queue of its own that workers read."""
+    return QUEUES[TurnClass.JOB if turn_class is TurnClass.CHORE else turn_class]
+
+
 class Doorbell:
     """Rings the queue of a class; one a process."""
 
@@ -81,8 +86,7 @@ class Doorbell:
 
     def ring(self, turn_class: TurnClass) -> bool:
         """Ring once. True if the broker took it; False costs nothing but up to a second until the sweep looks."""
-        queue = QUEUES[TurnClass.JOB] if turn_class is TurnClass.CHORE else QUEUES[turn_class]
-        return self._send(LOOK, queue, EXPIRES_S)
+        return self._send(LOOK, queue_of(turn_class), EXPIRES_S)
 
     def chore(self, name: str) -> bool:
         """Ask the scheduler for one chore (tick, sweep, index, deliver) by name."""

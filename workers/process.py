@@ -27,7 +27,7 @@ from shared.life import Life
 from shared.settings import Settings
 from shared.store import revision
 from shared.store.pool import Database
-from shared.values import QUEUES, TurnClass
+from shared.values import TurnClass
 from workers.hearing import Hearing
 from workers.held import Interrupt
 from workers.hints import Hints, Turns
@@ -94,7 +94,7 @@ def _serve(settings: Settings) -> int:
     hints = Hints(turns, ports.database, life, redis_client)
     hints.start()
     child.LAUNCHER.start()
-    queues = sorted({QUEUES[TurnClass.JOB if c is TurnClass.CHORE else c] for c in classes})
+    queues = sorted({doorbell.queue_of(c) for c in classes})
     slots = Slots(settings.slots, classes)
     hearing = hearing_of(redis_client, queues, slots, life, _end_me)
     _answer_the_doorbell(app, ports, turns, slots)

@@ -143,11 +143,13 @@ def test_what_two_schedulers_have_counted_stands_in_the_database_once(world: Wor
 
 def test_rings_are_planned_by_rank_slots_and_doubt() -> None:
     interactive, child, job, chore = TurnClass
-    assert plan({}, 8, truncated=False) == []
-    assert plan({job: 5}, 0, truncated=False) == [job]
-    assert plan({job: 5, interactive: 2}, 3, truncated=False) == [interactive, interactive, job]
-    assert plan({chore: 1000}, 1000, truncated=False) == [chore] * 64
-    assert plan({job: 2000}, 4, truncated=True) == [interactive, child, job, job, job, job, chore]
+    assert plan({}, 8, {}, truncated=False) == []
+    assert plan({job: 5}, 0, {}, truncated=False) == [job]
+    assert plan({job: 5, interactive: 2}, 3, {}, truncated=False) == [interactive, interactive, job]
+    assert plan({chore: 1000}, 1000, {}, truncated=False) == [chore] * 64
+    assert plan({job: 5, child: 2}, 9, {job: 3}, truncated=False) == [child, child, job, job]
+    assert plan({job: 5}, 9, {job: 1000}, truncated=False) == [job]  # who is deaf is not waited for
+    assert plan({job: 2000}, 4, {}, truncated=True) == [interactive, child, job, job, job, job, chore]
 
 
 def test_a_dead_broker_costs_a_sweep_nothing_but_its_rings(world: World) -> None:
