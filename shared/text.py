@@ -19,3 +19,15 @@ def bounded(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return f"{text[:limit]}\n[{len(text) - limit} more characters left out]"
+
+
+def begun(text: str, most: int) -> str:
+    """The text, or its first whole words within `most` characters and a mark that it goes on: a number or a name that
+    ends where a text was cut is read as a different one."""
+    if len(text) <= most:
+        return text
+    shown = text[: most - 1]
+    if not text[most - 1].isspace():
+        blank = max(shown.rfind(" "), shown.rfind("\n"))
+        shown = shown[:blank] if blank > 0 else shown
+    return f"{shown.rstrip()}\u2026"

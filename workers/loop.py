@@ -4,7 +4,6 @@ it."""
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -25,7 +24,6 @@ from workers import (
 )
 from workers.emit import emit
 from workers.held import STEERED, Held, Interrupt
-from workers.outgoing import Finished
 from workers.pause import Point
 from workers.ports import Ports
 from workers.prompt import final as last_words
@@ -130,8 +128,7 @@ def _take_up(ports: Ports, held: Held) -> Batch:
     left = resuming.left_open(ports, held)
     if left.wait is not None:
         return Batch((), left.wait)
-    batch = toolbatch.run_batch(ports, held, left.runs)
-    return replace(batch, results=_in_order((*left.results, *batch.results)))
+    return toolbatch.run_batch(ports, held, left.runs, left.results)
 
 
 def _give_way(ports: Ports, held: Held) -> None:
@@ -367,7 +364,3 @@ def _stopped(ports: Ports, held: Held, reason: Interrupt | None) -> TurnOutcome:
 def _end(ports: Ports, held: Held, ending: Ending) -> Ended:
     recording.end(ports, held, ending)
     return Ended(ending)
-
-
-def _in_order(results: Sequence[Finished]) -> tuple[Finished, ...]:
-    return tuple(sorted(results, key=lambda result: result.ordinal))

@@ -21,6 +21,7 @@ from shared.readable import TEXT_BYTES, text_of
 from shared.request import handles
 from shared.store.pool import Connection
 from shared.store.statements import Statement, every, one, recall
+from shared.text import begun
 from shared.values import SessionKind
 from shared.words import Asked
 
@@ -194,7 +195,7 @@ def _hit(row: DictRow, asked: Asked, more: int) -> Hit:
     return Hit(
         session=row["session"], title=row["title"], kind=row["kind"], message=row["id"], turn=row["turn"],
         author=row["name"] or row["author"], role=row["role"], covered=row["covered"], created_at=row["created_at"],
-        snippet=_flat(text[start:end]), handle=handles.result(row["id"], block), more=more,
+        snippet=begun(_flat(text[start:end]), SNIPPET), handle=handles.result(row["id"], block), more=more,
         before=_said(row, "before"), after=_said(row, "after"),
     )  # fmt: skip
 
@@ -203,11 +204,11 @@ def _said(row: DictRow, side: str) -> Said | None:
     if row[f"{side}_id"] is None:
         return None
     author = row[f"{side}_name"] or row[f"{side}_author"]
-    return Said(row[f"{side}_id"], author, row[f"{side}_role"], _flat(text_of(row[f"{side}_content"]))[:AROUND])
+    return Said(row[f"{side}_id"], author, row[f"{side}_role"], begun(_flat(text_of(row[f"{side}_content"])), AROUND))
 
 
 def place(body: str, marks: Sequence[str]) -> tuple[int, int]:
-    """Where the snippet lies: the stretch that holds the most of what was asked for, within one block."""
+    """Where the snippet begins, at the stretch that holds the most of what was asked for, and where its block ends."""
     folded = body.lower()
     if len(folded) != len(body):  # a letter that grows in lower case would shift every place behind it
         folded = body
@@ -228,7 +229,7 @@ def place(body: str, marks: Sequence[str]) -> tuple[int, int]:
     first = body.rfind(words.RECORD, 0, at) + 1
     last = body.find(words.RECORD, at)
     start = max(first, at - SNIPPET // 4)
-    return start, min(start + SNIPPET, len(body) if last < 0 else last)
+    return start, len(body) if last < 0 else last
 
 
 def _flat(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,6 +20,8 @@ from workers import claiming
 
 DATABASE = "bench_claims"
 TRIES = 60
+FEW: Mapping[str, int] = {"people": 10, "sessions": 10, "turns": 1}
+MANY: Mapping[str, int] = {"people": 100, "sessions": 100, "turns": 10}
 FILL = """
 with people as (
   insert into principals (id, name, kind, role)
@@ -39,9 +42,9 @@ def measure(house: House) -> list[Figure]:
     with database(house, DATABASE) as url, tempfile.TemporaryDirectory(prefix="ns-claims-") as folder:
         more: dict[str, Any] = {"principal_limit": LIMIT, "job_limit": LIMIT, "parent_limit": LIMIT}
         with ground(url, house.rig.facts["redis_url"], house.rig.provider.url, Path(folder), **more) as standing:
-            _fill(standing, "few-", people=10, sessions=10, turns=1)
+            _fill(standing, "few-", FEW)
             few = _claim(standing)
-            _fill(standing, "many-", people=100, sessions=100, turns=10)
+            _fill(standing, "many-", MANY)
             many = _claim(standing)
             queued = standing.one("select count(*) from turns where status = 'queued'")["count"]
             plan = _plan(url)
@@ -55,9 +58,8 @@ def measure(house: House) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _fill(standing: Ground, tag: str, *, people: int, sessions: int, turns: int) -> None:
-    workspace = str(standing.home / "{session}")
-    values = {"tag": tag, "people": people, "sessions": sessions, "turns": turns, "workspace": workspace}
+def _fill(standing: Ground, tag: str, size: Mapping[str, int]) -> None:
+    values = {**size, "tag": tag, "workspace": str(standing.home / "{session}")}
     with psycopg.connect(standing.settings.database_url, autocommit=True) as connection:
         connection.execute("set statement_timeout = '120s'")
         connection.execute(FILL.encode(), values)

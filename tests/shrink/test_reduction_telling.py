@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.store.search import place
+from shared.text import begun
+from workers.reduction import prune
 from workers.reduction.telling import LONGEST, odd_line
 
 WORDS = ["river", "paper", "window", "garden", "letter", "market", "engine", "winter", "table", "answer"]
@@ -73,3 +76,30 @@ def test_whatever_the_text_it_is_one_short_line_of_it(text: str) -> None:
         assert "\n" not in found
         assert found.split()
         assert set(found.split()[:-1]) <= set(text.split())
+
+
+def test_no_value_is_cut_where_a_stub_says_how_a_text_begins() -> None:
+    """`VK9991-IVOR` was read as the value, and the whole was not asked for."""
+    text = "the locker key of Siskin-5 是 VK9991-IVORY。\n" + "另一行。\n" * 60
+    line = prune.line_of("read_file", 900, "result:7.0", text, recall=True)
+    assert "it begins: the locker key of Siskin-5 是\u2026" in line
+    assert "VK9991" not in line.partition("; one line in it")[0]
+
+
+@given(st.text(alphabet="ab \n-", max_size=80), st.integers(2, 60))
+def test_what_is_begun_ends_with_a_whole_word_and_says_that_it_goes_on(text: str, most: int) -> None:
+    found = begun(text, most)
+    assert len(found) <= max(most, len(text) if len(text) <= most else 0)
+    if found == text:
+        return
+    shown = found.removesuffix("\u2026")
+    assert text.startswith(shown)
+    follows = text[len(shown)]
+    assert follows.isspace() or not any(one.isspace() for one in text[1 : most - 1].rstrip())
+
+
+def test_a_hit_is_shown_from_what_was_asked_for_to_the_end_of_its_block() -> None:
+    body = "before " * 100 + "the mark of Heron-60 is SJ9097-IVORY " + "after " * 100
+    start, end = place(body, ["Heron-60"])
+    assert start < body.index("Heron-60") < end == len(body)
+    assert begun(body[start:], 140).endswith("\u2026")

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from shared.request import blocks, canonical, estimate, handles
 from shared.request.assembled import Piece, Request
+from shared.text import begun
 from workers.reduction import telling
 from workers.reduction.sizes import WORTH, content_digest
 
@@ -70,9 +71,9 @@ def plan(request: Request, start: int, per_weight: float, tools: Sequence[str]) 
 def line_of(tool: str, tokens: int, handle: str, text: str, *, recall: bool) -> str:
     """What stands for a result: which tool, how much, how to read it again, how it begins and what stands out in it."""
     how = f"{RECALL} {handle} shows it again" if recall else f"kept as {handle}; run the tool again to see it"
-    begins = " ".join(text[: 4 * _BEGINS].split())[:_BEGINS]
+    begins = begun(" ".join(text[: 4 * _BEGINS].split()), _BEGINS)
     odd = telling.odd_line(text)
-    more = "" if odd is None or odd.startswith(begins) else f"; one line in it: {odd}"
+    more = "" if odd is None or odd.startswith(begins.rstrip("\u2026")) else f"; one line in it: {odd}"
     return f"[{tool}: {tokens:,} tokens left out; {how}; it begins: {begins}{more}]"
 
 

@@ -10,6 +10,8 @@ import re
 from collections import Counter
 from math import log
 
+from shared.text import begun
+
 LONGEST = 140
 MOST_LINES = 4_000
 _TOP = 3
@@ -37,7 +39,7 @@ def odd_line(text: str) -> str | None:
     usual = sorted(scores)[len(scores) // 2]
     if scores[best] < usual + _ENOUGH * log(len(lines)):
         return None
-    return " ".join(lines[best].split())[:LONGEST]
+    return begun(" ".join(lines[best].split()), LONGEST)
 
 
 def _shape(word: str) -> str:

@@ -34,8 +34,14 @@ from tests.bench.house import House
 PATIENCE_S = 120.0
 GRID_S = 5.0
 SLOTS = 32
-INDEX_S = 10.0
+INDEX_S = 120.0
 CLOCK_STEP_S = 600.0
+
+LEFT_OUT = """
+select (select count(*) from artifacts where session = %s and cause = 'tool_result') as kept,
+  (select count(*) from messages where session = %s and author = 'tool'
+    and content like '%% more characters left out]"%%') as cut
+"""
 
 
 @dataclass(slots=True)
@@ -54,6 +60,10 @@ class Run:
     """Its turns."""
     runs: list[Row] = field(default_factory=list[Row])
     edits: list[Row] = field(default_factory=list[Row])
+    kept: int = 0
+    """Results of which the transcript holds a preview, the whole being an artifact."""
+    cut: int = 0
+    """Results of which a part is nowhere."""
     reductions: list[Row] = field(default_factory=list[Row])
 
     @property
@@ -81,12 +91,16 @@ def staged(house: House, windows: Mapping[str, int]) -> Generator[Stage]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a question. `calls`: how many more than the one that saw it; `tools`: by which."""
+    """What came of a question. `calls`: how many more than the one that saw it; `tools`: by which. `by_line`: a stub
+    keeps the value in the one line of a result that it shows, so the fact may have been answered from that alone."""
 
     fact: Fact
     right: bool
     calls: int
     tools: tuple[str, ...]
+    by_line: bool
+    told: str
+    """The end of what the last of them gave."""
 
 
 class Stage:
@@ -189,14 +203,17 @@ class Stage:
         return str(admitted.turn)
 
     def _let_index(self, run: Run) -> None:
-        """What was said is searchable seconds later, and here hours pass in less: the question waits that long."""
+        """What was said is searchable seconds later, and here hours pass in less: the question waits that long. Asked
+        before that, it would tell of the machine's load and not of what a search finds."""
         query = """
 select not exists (
   select 1 from messages m where m.session = %s and not exists (select 1 from message_search x where x.message = m.id)
 ) as all_found
 """
         end = time.monotonic() + INDEX_S
-        while not self.rows(query, run.session)[0]["all_found"] and time.monotonic() < end:
+        while not self.rows(query, run.session)[0]["all_found"]:
+            if time.monotonic() > end:
+                raise AssertionError(f"what was said is not to be found after {INDEX_S} s")
             self.bell.chore("index")
             time.sleep(0.1)
 
@@ -267,11 +284,14 @@ from calls where session = any(%s::uuid[])
             run.results = self._results(run)
             run.rows = self.rows("select * from turns where id = any(%s::uuid[]) order by seq", run.turns)
             run.runs = self.rows(
-                "select turn, step, ordinal, tool, status from tool_runs where session = %s", run.session
+                "select turn, step, ordinal, tool, status, right(result, 80) as told from tool_runs where session = %s",
+                run.session,
             )
             run.edits = self.rows(
-                "select id, kind, first, last, block from edits where session = %s order by id", run.session
+                "select id, kind, first, last, block, text from edits where session = %s order by id", run.session
             )
+            (found,) = self.rows(LEFT_OUT, run.session, run.session)
+            run.kept, run.cut = found["kept"], found["cut"]
             run.reductions = self.rows("select * from reductions where session = %s order by id", run.session)
 
     def _results(self, run: Run) -> dict[str, str]:
@@ -295,14 +315,15 @@ from calls where session = any(%s::uuid[])
                 wrong.append(call.index)
         return len(run.calls), wrong
 
-    def broken(self, run: Run) -> list[int]:
-        """Calls of the conversation that do not extend the one before, though no edit came between."""
-        found: list[int] = []
-        for before, call in zip(run.main, run.main[1:], strict=False):
-            same_epoch = before.facts["last_edit"] == call.facts["last_edit"]
-            if same_epoch and call.path[: len(before.path)] != before.path:
-                found.append(call.index)
-        return found
+
+def broken(run: Run) -> list[int]:
+    """Calls of the conversation that do not extend the one before, though no edit came between."""
+    found: list[int] = []
+    for before, call in zip(run.main, run.main[1:], strict=False):
+        same_epoch = before.facts["last_edit"] == call.facts["last_edit"]
+        if same_epoch and call.path[: len(before.path)] != before.path:
+            found.append(call.index)
+    return found
 
 
 def _replies(turn: Turn) -> list[Row]:
@@ -324,10 +345,18 @@ def answers(run: Run) -> list[Answer]:
         if turn.asks is None:
             continue
         row = by_id[sent]
-        tools = [one["tool"] for one in sorted(_of(run.runs, sent), key=lambda one: (one["step"], one["ordinal"]))]
+        made = sorted(_of(run.runs, sent), key=lambda one: (one["step"], one["ordinal"]))
         right = turn.asks.value in (row["answer"] or "")
-        found.append(Answer(turn.asks, right, len(tools), tuple(tools)))
+        tools, told = tuple(one["tool"] for one in made), (made[-1]["told"] or "") if made else ""
+        found.append(Answer(turn.asks, right, len(tools), tools, _by_line(run, turn.asks, sent), told))
     return found
+
+
+def _by_line(run: Run, fact: Fact, turn: str) -> bool:
+    """Of a fact that nobody but a result has said. Its plan has each file read once, or again after it was cut."""
+    seen = [one.facts["last_edit"] or 0 for one in run.main if str(one.facts["turn"]) == turn]
+    lines = [one["text"] or "" for one in run.edits if one["kind"] == "stub" and seen and one["id"] <= seen[0]]
+    return fact.where == "result" and any(fact.value in line for line in lines)
 
 
 def _of(runs: Iterable[Row], turn: str) -> list[Row]:

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.bench.day import bill, counterfactual, peer
-from tests.bench.day.drive import Answer, Run, Stage, answers
+from tests.bench.day.bill import Book
+from tests.bench.day.drive import Answer, Run, answers, broken
 from tests.bench.figures import Figure
 
 RATIO = {"day": 0.42, "sparse": 0.32, "night": 0.40, "team": 0.50}
@@ -51,15 +52,17 @@ class Judged:
     booked: float
     told: float
     answers: list[Answer]
+    kept: int
+    cut: int
 
     @property
     def ratio(self) -> float:
         return self.paid / self.never_1h
 
 
-def judge(stage: Stage, run: Run, window: int) -> Judged:
+def judge(book: Book, run: Run, window: int) -> Judged:
     """Everything about one run; the simulations are of bill.py's cache model."""
-    book, model = stage.book, run.model
+    model = run.model
     line = counterfactual.unedited(book, run.main, run.results)
     real = counterfactual.alone(book, run.calls)
     seeds = peer.simulate(book, line, window, released=False)
@@ -87,11 +90,13 @@ def judge(stage: Stage, run: Run, window: int) -> Judged:
         compactions=sum(one["kind"] == "summary" for one in run.edits),
         prunes=Counter(one["cause"] for one in run.reductions if one["decision"] == "prune"),
         seeds_compactions=seeds.compactions,
-        broken=stage.broken(run),
+        broken=broken(run),
         failed=[f"{row['error_code']}: {row['error_text']}" for row in run.failed],
         booked=sum(float(one.facts["cost_usd"] or 0) for one in run.calls),
         told=sum(one.facts["usd"] for one in run.calls),
         answers=answers(run),
+        kept=run.kept,
+        cut=run.cut,
     )
 
 
@@ -136,6 +141,10 @@ def _of_group(title: str, name: str, window: int, ones: Sequence[Judged], *, mar
             f"{title}: broken prefixes inside epochs", sum(len(one.broken) for one in ones), "", mark=0,
             note=f"{len(failed)} turns failed {sorted(set(failed))[:2]}",
         ),
+        Figure(
+            f"{title}: results of which a part is nowhere", sum(one.cut for one in ones), "", mark=0,
+            note=f"{sum(one.kept for one in ones)} are kept whole behind a preview",
+        ),
     ]  # fmt: skip
     if name == "day":
         limit = ANY_SEED if marked else None
@@ -150,6 +159,7 @@ def _lost(title: str, asked: Sequence[Answer]) -> list[Figure]:
     seen = sum(one.right and not one.calls for one in asked)
     near = sum(one.right and one.calls <= 1 for one in asked)
     lost = [one for one in asked if not one.right]
+    without = sum(one.right and not one.calls and not one.by_line for one in asked)
     ways = Counter(one.tools[-1] for one in asked if one.right and one.tools)
     by_place = Counter(one.fact.where for one in asked)
     at_once = Counter(one.fact.where for one in asked if one.right and not one.calls)
@@ -157,7 +167,8 @@ def _lost(title: str, asked: Sequence[Answer]) -> list[Figure]:
         Figure(
             f"{title}: facts answered from the projection", seen / whole, f"of {whole}", mark=PROJECTED,
             sense="at least",
-            note=", ".join(f"{at_once[where]} of {count} {where}" for where, count in by_place.items()),
+            note=", ".join(f"{at_once[where]} of {count} {where}" for where, count in by_place.items())
+            + f"; {without / whole:.2f} without the lines that stubs keep",
         ),
         Figure(
             f"{title}: within one further call", near / whole, f"of {whole}", mark=ONE_CALL, sense="at least",
@@ -165,7 +176,9 @@ def _lost(title: str, asked: Sequence[Answer]) -> list[Figure]:
         ),
         Figure(
             f"{title}: lost to all ways", len(lost), "", mark=0,
-            note="; ".join(f"{one.fact.subject} ({one.fact.where}; {', '.join(one.tools)})" for one in lost[:3]),
+            note="; ".join(
+                f"{one.fact.subject} ({one.fact.where}; {', '.join(one.tools)}: {one.told})" for one in lost[:3]
+            ),
         ),
     ]  # fmt: skip
 
@@ -176,9 +189,10 @@ def _detail(one: Judged) -> dict[str, Any]:
         "never_1h": one.never_1h, "never_5m": one.never_5m, "seeds": one.seeds, "released": one.released,
         "uncached": one.uncached, "bound": one.bound, "peak": one.peak, "unedited": one.unedited,
         "compactions": one.compactions, "prunes": dict(one.prunes), "failed": one.failed, "booked": one.booked,
-        "told": one.told,
+        "told": one.told, "kept": one.kept, "cut": one.cut,
         "answers": [
-            {"subject": it.fact.subject, "where": it.fact.where, "right": it.right, "tools": it.tools}
+            {"subject": it.fact.subject, "where": it.fact.where, "right": it.right, "tools": it.tools,
+             "by_line": it.by_line, "told": it.told}
             for it in one.answers
         ],
     }  # fmt: skip

@@ -1,9 +1,9 @@
-"""`./dev bench day [--quick] [--only PART…]`: the day and its three companions, played for each window and judged.
+"""`./dev bench day [--quick] [--only PART…] [--jobs N]`: the day and its three companions, in each window, judged.
 
-A window is a phase of its own: the models at Opus 5.5 prices hold a million tokens, and a worker of ours makes that
-200,000 (worker.py). Within a phase all sessions share one clock and one stack; the sparse chat, which wants the
-scheduler's own steps of the clock for its pings, comes after the others. What a session is said to have paid is
-recomputed as if it had been alone, so that no other kept its front warm.
+The models at Opus 5.5 prices hold a million tokens, and a worker of ours makes that 200,000 (worker.py). The seeds of
+one generator in one window are a phase: sessions that share one clock and one stack, and mostly wait for one another,
+so phases are played side by side. What a session is said to have paid is recomputed as if it had been alone, so that
+no other kept its front warm.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import orjson
@@ -32,40 +34,60 @@ OTHERS = ("claude-fable-5-2", "claude-opus-5")
 """The day is played for them too: a read costs 0.025 and 0.1 of the input there, 0.05 on the first."""
 WINDOWS = (1_000_000, 200_000)
 SEEDS = 5
+JOBS = 2
 APART: Mapping[str, Callable[[House], list[Figure]]] = {"lookback": lookback.measure, "trigger": trigger.measure}
 PARTS = (*plan.GENERATORS, "models", "replay", *APART)
 
 
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What is played on a stack of its own: the seeds of one generator in one window, or a figure that is apart."""
+
+    name: str
+    window: int
+    seeds: tuple[int, ...] = ()
+    models: tuple[str, ...] = (MODEL,)
+    replay: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}, {self.window // 1000:,} k" if self.window else self.name
+
+
+def phases(parts: Sequence[str], windows: Sequence[int], seeds: Sequence[int]) -> list[Phase]:
+    """The longest first, so that no core has nothing to do at the end."""
+    models = (MODEL, *OTHERS) if "models" in parts else (MODEL,)
+    found = [
+        Phase(name, window, tuple(seeds), models if name == "day" else (MODEL,), "replay" in parts and name == "day")
+        for name in plan.GENERATORS
+        for window in windows
+        if name in parts
+    ]
+    return found + [Phase(name, 0) for name in APART if name in parts]
+
+
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="./dev bench day", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one seed, one model")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument(
-        "--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=f"of {', '.join(PARTS)}"
-    )
-    parser.add_argument("--windows", nargs="+", type=int, default=WINDOWS)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="keep every figure, with each conversation's own")
-    asked = parser.parse_args(argv)
+    asked = arguments(argv)
     seeds = range(1, 2 if asked.quick else asked.seeds + 1)
     parts = [part for part in asked.only if part != "models" or not asked.quick]
     began = time.monotonic()
     judged: list[Judged] = []
     found: list[Figure] = []
-    settings = {"PRINCIPAL_LIMIT": LIMIT, "LOG_LEVEL": "warning", "STRICT": 0, "TEST_CLOCK": 1}
-    with stack(workers=0, settings=settings) as rig:
-        until(lambda: rig.http.get("/healthz").status_code == 200, 20, "the API")
-        house = House(rig)
-        todo: list[tuple[str, Callable[[], list[Figure]]]] = [
-            (f"{window:,} tokens", partial(_window, house, window, parts, seeds, judged)) for window in asked.windows
-        ]
-        todo += [(name, partial(made, house)) for name, made in APART.items() if name in parts]
-        broken: list[str] = []
-        for name, work in todo:
+    broken: list[str] = []
+    # Spawned: each phase begins as a program of its own would, whatever this one has open.
+    with ProcessPoolExecutor(max(1, asked.jobs), get_context("spawn")) as pool:
+        playing = {pool.submit(played, phase): phase for phase in phases(parts, asked.windows, seeds)}
+        for coming in as_completed(playing):
             try:
-                found += work()
+                ones, figures = coming.result()
             except Exception:  # noqa: BLE001 - one that breaks must not cost the figures of the others; the exit code tells
-                broken.append(name)
+                broken.append(playing[coming].title)
                 traceback.print_exc()
+                continue
+            table.show([*report.figures(ones), *figures])  # a run that is ended early has told what it knew
+            sys.stdout.flush()
+            judged += ones
+            found += figures
     if judged:
         report.show(judged)
     found = [*report.figures(judged), *found]
@@ -80,35 +102,45 @@ def main(argv: list[str]) -> int:
     return 1 if broken else 0
 
 
-def _window(
-    house: House, window: int, parts: Sequence[str], seeds: Sequence[int], judged: list[Judged]
-) -> list[Figure]:
-    """Play and judge everything of one window; figures that are of the window and not of a conversation."""
-    names = [name for name in plan.GENERATORS if name in parts]
-    models = (MODEL, *OTHERS) if "models" in parts else (MODEL,)
-    runs = [
-        Run(plan.GENERATORS[name](seed), model, keep_warm=name == "sparse")
-        for name in names
-        for model in (models if name == "day" else (MODEL,))
-        for seed in seeds
-    ]
-    found: list[Figure] = []
-    for batch in ([run for run in runs if not run.keep_warm], [run for run in runs if run.keep_warm]):
-        if not batch:
-            continue
-        at = time.monotonic()
-        with staged(house, dict.fromkeys(models, window)) as stage:
-            stage.play(batch)
-            judged += [report.judge(stage, run, window) for run in batch]
-            found.append(
-                _compared(stage, f"{window // 1000:,} k, {' and '.join(sorted({run.plan.name for run in batch}))}")
-            )
-            if "replay" in parts and batch[0].plan.name == "day":
-                found.append(_replayed(stage, batch[0], window))
-        calls = sum(len(run.calls) for run in batch)
-        told = f"{window:,}: {len(batch)} conversations, {calls} calls, {time.monotonic() - at:.0f} s"
-        print(told, file=sys.stderr, flush=True)
-    return found
+def arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="./dev bench day", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one seed, one model")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--jobs", type=int, default=JOBS, help="stacks side by side; default %(default)s")
+    parser.add_argument(
+        "--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=f"of {', '.join(PARTS)}"
+    )
+    parser.add_argument("--windows", nargs="+", type=int, default=WINDOWS)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep every figure, with each conversation's own")
+    return parser.parse_args(argv)
+
+
+def played(phase: Phase) -> tuple[list[Judged], list[Figure]]:
+    """One phase on a stack of its own: each conversation, judged, and figures that are of the phase as a whole."""
+    began = time.monotonic()
+    settings = {"PRINCIPAL_LIMIT": LIMIT, "LOG_LEVEL": "warning", "STRICT": 0, "TEST_CLOCK": 1}
+    with stack(workers=0, settings=settings) as rig:
+        until(lambda: rig.http.get("/healthz").status_code == 200, 60, "the API")
+        house = House(rig)
+        if phase.name in APART:
+            return [], APART[phase.name](house)
+        runs = [
+            Run(plan.GENERATORS[phase.name](seed), model, keep_warm=phase.name == "sparse")
+            for model in phase.models
+            for seed in phase.seeds
+        ]
+        with staged(house, dict.fromkeys(phase.models, phase.window)) as stage:
+            stage.play(runs)
+            took = time.monotonic() - began
+            found = [_compared(stage, phase.title)]
+            if phase.replay:
+                found.append(_replayed(stage, runs[0], phase.window))
+    judged = [report.judge(stage.book, run, phase.window) for run in runs]
+    calls = sum(len(run.calls) for run in runs)
+    judging = time.monotonic() - began - took
+    told = f"{phase.title}: {len(runs)} conversations, {calls} calls, {took:.0f} s, {judging:.0f} s to judge"
+    print(told, file=sys.stderr, flush=True)
+    return judged, found
 
 
 def _compared(stage: Stage, title: str) -> Figure:

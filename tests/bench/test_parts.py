@@ -1,0 +1,78 @@
+"""The benchmarks, as small as they can be: that each part still runs on the product as it is. No figure is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.bench import claims, compaction, floor, run, search
+from tests.bench.day import drive, plan, report
+from tests.bench.day import run as day
+from tests.bench.house import LIMIT, House
+from tests.chaos.rig import stack
+
+SMALL: Mapping[str, tuple[Any, Mapping[str, object]]] = {
+    "claims": (claims, {"TRIES": 6, "MANY": claims.FEW}),
+    "compaction": (compaction, {"ARCHIVED": 30, "LONG": 30, "LIVE": 10, "SESSIONS": 1, "ROUNDS": 1}),
+    "floor": (floor, {}),
+    "search": (search, {"SESSIONS": 100, "EACH": 1, "ROUNDS": 1}),
+}
+"""What one round of a part takes seconds for. The others are run by hand: they are made of the same parts."""
+
+
+@pytest.fixture(scope="module")
+def house() -> Generator[House]:
+    settings = {"PRINCIPAL_LIMIT": LIMIT, "LOG_LEVEL": "warning", "STRICT": 0, "TEST_CLOCK": 1}
+    with stack(workers=0, settings=settings) as rig:
+        yield House(rig)
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_a_part_gives_its_figures(house: House, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    part, constants = SMALL[name]
+    for constant, value in constants.items():
+        monkeypatch.setattr(part, constant, value)
+    house.reset()
+    found = run.BENCHES[name](house)
+    assert found
+    assert all(figure.name and figure.unit is not None for figure in found)
+
+
+def test_a_day_of_three_turns_is_played_and_judged(house: House) -> None:
+    maker = plan.Maker("day", 1)
+    told = maker.turn(0, 1)
+    maker.plant(told, "result", 1)
+    (fact,) = maker.plan.facts
+    maker.turn(60, 1)
+    maker.ask(120, fact)
+    window = 200_000
+    playing = drive.Run(maker.plan, day.MODEL)
+    with drive.staged(house, {day.MODEL: window}) as stage:
+        stage.play([playing])
+        judged = report.judge(stage.book, playing, window)
+        calls, differ = stage.replays(playing)
+    assert (calls, differ) == (sum(judged.calls.values()), [])
+    assert (judged.broken, judged.failed, judged.cut) == ([], [], 0)
+    assert [answer.right for answer in judged.answers] == [True]
+    assert judged.paid > 0
+    assert {figure.met for figure in report.figures([judged]) if figure.name.endswith("lost to all ways")} == {True}
+
+
+def test_what_is_asked_of_the_day_becomes_phases() -> None:
+    asked = day.arguments(["--only", "day", "night", "models", "--windows", "200000", "--seeds", "2"])
+    found = day.phases(asked.only, asked.windows, range(1, asked.seeds + 1))
+    assert [phase.title for phase in found] == ["day, 200 k", "night, 200 k"]
+    assert [len(phase.models) for phase in found] == [3, 1]
+    every = day.phases(day.PARTS, day.WINDOWS, (1,))
+    assert {phase.name for phase in every} == {*plan.GENERATORS, *day.APART}
+    with pytest.raises(SystemExit):
+        day.arguments(["--only", "nothing"])
+
+
+def test_a_name_that_is_no_benchmark_is_told_those_that_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run.main(["nothing"])
+    told = capsys.readouterr().err
+    assert all(name in told for name in run.BENCHES)
