@@ -14,7 +14,7 @@ _OWN: dict[str, str | None] = {"folder": None, "workspace": "workspaces", "deliv
 
 
 def check(caller: Caller, home: Path, field: str, named: str | None) -> None:
-    """Raises Refused `role_insufficient`, `input_invalid`, `path_in_home`. Looks at the disk, which may be a mount that
+    """Raises Refused `role_insufficient`, `input_invalid`, `path_in_home`. Each is a folder, which need not be there yet. Looks at the disk, which may be a mount that
     hangs: never call it inside a transaction."""
     if named is None:
         return
@@ -28,6 +28,8 @@ def check(caller: Caller, home: Path, field: str, named: str | None) -> None:
     if real.is_relative_to(kept) and not (own is not None and real.is_relative_to(kept / own)):
         fault = "lies in the stack's own home, which holds its keys and its database: name a folder outside"
         raise invalid(field, fault, code="path_in_home")
+    if real.exists() and not real.is_dir():
+        raise invalid(field, "is a file: name a folder")
 
 
 def check_all(caller: Caller, home: Path, **fields: str | None) -> None:

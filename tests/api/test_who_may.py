@@ -122,6 +122,11 @@ def test_a_jobs_paths_lie_outside_the_stacks_home_but_for_what_is_made_there(
     for path in (home, home / "postgres", home / "workspaces" / ".." / "logs"):
         refused = admin.post("/v1/jobs", {**body, field: str(path)})
         assert refused.json()["code"] in {"path_in_home", "input_invalid"}, refused.text
+    a_file = home.with_name(f"{home.name}-{field}.md")
+    a_file.write_text("a brief")
+    refused = admin.post("/v1/jobs", {**body, field: str(a_file)})
+    assert (refused.status_code, refused.json()["code"]) == (422, "input_invalid")
+    assert "name a folder" in refused.text
     job = admin.post("/v1/jobs", {**body, field: str(home / own / "mine") if own else None}).json()
     changed = admin.http.patch(f"/v1/jobs/{job['id']}", json={field: str(home / "logs")})
     assert (changed.status_code, changed.json()["code"]) == (422, "path_in_home")

@@ -49,6 +49,7 @@ def test_each_heading_is_filled_from_the_request(provider: Served) -> None:
     assert "notes/0.md" in text.split("## Files")[1].split("## ")[0]
     assert "QX4471-ALPHA" in text.split("## Facts that must not be lost")[1]
     assert "Rehearsal" in text
+    assert "Rehearsal" not in text.split(f"## {HEADINGS[-1]}")[1], "it would be one of the things to remember"
 
 
 def test_what_the_request_does_not_show_is_not_in_the_summary(provider: Served) -> None:

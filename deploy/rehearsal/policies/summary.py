@@ -69,7 +69,9 @@ def reply(request: Json, instruction: str) -> Reply:
         body, used = _filled(_of(heading, seen), room)
         parts[heading] = f"## {heading}\n{body}"
         left -= used
-    return Reply(text="\n".join([*(parts[heading] for heading in headings), "", NOTE]))
+    made = [parts[heading] for heading in headings]
+    # The note is of the whole: behind the last section it would be one of the things to remember.
+    return Reply(text="\n".join([*made[:1], "", NOTE, "", *made[1:]]))
 
 
 def _is_facts(heading: str) -> bool:
