@@ -14,8 +14,8 @@ _OWN: dict[str, str | None] = {"folder": None, "workspace": "workspaces", "deliv
 
 
 def check(caller: Caller, home: Path, field: str, named: str | None) -> None:
-    """Raises Refused `role_insufficient`, `input_invalid`, `path_in_home`. Each is a folder, which need not be there yet. Looks at the disk, which may be a mount that
-    hangs: never call it inside a transaction."""
+    """Raises Refused `role_insufficient`, `input_invalid`, `path_in_home`. Each names a folder, which need not be there
+    yet. Looks at the disk, which may be a mount that hangs: never call it inside a transaction."""
     if named is None:
         return
     path = Path(named)
