@@ -167,7 +167,7 @@ def test_a_cap_that_is_too_small_ends_with_four_and_is_raised_as_it_says(whole: 
 
 def test_a_busy_session_refuses_where_it_is_asked_to(whole: Whole) -> None:
     session = whole.new_session()
-    whole.run("send", whole.script("busy", _slow("word " * 20)), "--session", session)
+    whole.run("send", whole.script("busy", _slow("word " * 200, chunks=200)), "--session", session)
     whole.await_call(session, calls=1)
     done = whole.run("send", "me too", "--session", session, "--on-busy", "reject")
     assert done.returncode == 1

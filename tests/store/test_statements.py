@@ -65,10 +65,12 @@ insert into workers (boot_id, kind, host, pid, slots, classes, lock_key, lease_u
 
 @pytest.fixture
 def full(rows: Rows) -> Rows:
+    rows.connection.execute("set statement_timeout = 0")  # a crowd may take longer than the role gives
     for statement in FILL.split(";\n"):
         if statement.strip():
             rows.connection.execute(statement.replace("%(p)s", f"'{rows.person}'").encode())
     rows.connection.execute("analyze")
+    rows.connection.execute("reset statement_timeout")
     return rows
 
 
