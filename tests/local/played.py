@@ -36,10 +36,11 @@ def main() -> int:
     if "parent" in habits:
         left = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
         note(events, f"child {left.pid}")
-    print(f"played {name} ready", flush=True)
     if "brief" in habits:
+        print(f"played {name} ready", flush=True)
         return 1
     try:
+        print(f"played {name} ready", flush=True)  # who waits for this line may end it right away
         while True:
             signal.pause()
     finally:

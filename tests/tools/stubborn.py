@@ -15,6 +15,7 @@ from types import MappingProxyType
 import psutil
 import pytest
 
+from deploy.drill.rig import slack
 from shared.values import Repeat
 from workers.tools import child, dispatch, registry
 from workers.tools.context import Arguments, ToolContext, ToolResult
@@ -45,7 +46,7 @@ def living(word: str) -> list[int]:
 
 def begun(word: str, seconds: float = 10.0) -> None:
     """Wait until it and both of its detached ones are there."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + seconds * slack()
     while len(living(word)) < 3:
         assert time.monotonic() < until, f"only {living(word)} began"
         time.sleep(0.02)
@@ -55,7 +56,7 @@ def gone(word: str, seconds: float = 5.0) -> float:
     """Wait until none is left; returns the seconds that took."""
     began = time.monotonic()
     while left := living(word):
-        assert time.monotonic() - began < seconds, f"still there: {left}"
+        assert time.monotonic() - began < seconds * slack(), f"still there: {left}"
         time.sleep(0.02)
     return time.monotonic() - began
 
