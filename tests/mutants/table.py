@@ -278,8 +278,8 @@ MUTANTS = (
         f"{BROKEN_OFF_TEST}::test_a_worker_that_lost_its_turn_after_the_summary_was_paid_writes_no_edit",
     ),
     Mutant(
-        "compaction: a lost reply writes the summary again", "workers/compaction/commit.py",
-        "return None if landed is None else one(connection, landed, values)", "return None",
+        "compaction: a lost reply writes the summary again", "workers/fence.py",
+        "return None if landed is None else every(connection, landed, params) or None", "return None",
         "tests/shrink/test_compaction_lost_commit.py",
     ),
     Mutant(
