@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -57,7 +57,10 @@ class Claim:
     model: str
     kind: SessionKind
     depth: int
+    listed: tuple[str, ...] | None
+    """The session's own list of tools; None where its kind says which it has."""
     tools: tuple[str, ...]
+    """Those of its prompt; of one that has none yet, those that it would like to have."""
     parent: UUID | None
     shared_key: str | None
     workspace: Path
@@ -186,6 +189,11 @@ class Held:
     @property
     def steps_used(self) -> int:
         return self.steps - self.refunds
+
+    def adopt(self, prefix: str, tools: tuple[str, ...]) -> None:
+        """The session has this prompt from here on, and the tools that it offers."""
+        self.prefix = prefix
+        self.claim = replace(self.claim, tools=tools)
 
     def interrupt(self, reason: Interrupt) -> None:
         """From any thread: stop at the next point where stopping is safe, and free a blocked call at once."""

@@ -109,6 +109,7 @@ def runs_of(life: Life, calls: Sequence[ToolCall], step: int, held_back: Collect
 
     A run of a tool in `held_back` needs somebody else first, and so begins by itself nowhere.
     """
+    calls = [replace(call, name=registry.current(call.name)) for call in calls]
     repeats = [registry.TOOLS[c.name].repeat if c.name in registry.TOOLS else Repeat.REPEATABLE for c in calls]
     back = [call.name in held_back for call in calls]
     together = not any(back) and all(repeat is Repeat.REPEATABLE for repeat in repeats)

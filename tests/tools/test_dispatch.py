@@ -70,7 +70,7 @@ def test_a_whole_number_written_as_a_float_is_taken(bench: Bench) -> None:
 def test_an_unknown_tool_is_answered_with_the_nearest(bench: Bench) -> None:
     assert bench.error("readfile").startswith("there is no tool 'readfile'; did you mean read_file or ")
     assert bench.error("LIST_FILES").startswith("there is no tool 'LIST_FILES'; did you mean list_files")
-    assert bench.error("zzz").startswith("there is no tool 'zzz'; there are ask_person, delegate_task, git_log, ")
+    assert bench.error("zzz").startswith("there is no tool 'zzz'; there are clarify, delegate_task, git_log, ")
     assert len(bench.error("x" * 100_000)) < 300
 
 
@@ -164,7 +164,7 @@ def test_the_schema_is_the_same_bytes_in_any_order_of_names() -> None:
 
 def test_only_what_has_no_effect_outside_of_rows_may_be_repeated() -> None:
     assert {name: tool.repeat for name, tool in registry.TOOLS.items()} == {
-        "ask_person": Repeat.REPEATABLE,
+        "clarify": Repeat.REPEATABLE,
         "delegate_task": Repeat.REPEATABLE,
         "git_log": Repeat.REPEATABLE,
         "list_files": Repeat.REPEATABLE,
@@ -173,7 +173,7 @@ def test_only_what_has_no_effect_outside_of_rows_may_be_repeated() -> None:
         "read_file": Repeat.REPEATABLE,
         "search_files": Repeat.REPEATABLE,
         "session_search": Repeat.REPEATABLE,
-        "skill_view": Repeat.REPEATABLE,
+        "skills": Repeat.REPEATABLE,
         "todo": Repeat.REPEATABLE,
         "write_file": Repeat.ONCE,
     }

@@ -114,7 +114,7 @@ def edit(ports: Ports, held: Held, why: Why, new: Edit) -> int:
         "compact_last": new.last, "rest_s": new.rest_s, "last_edit": held.last_edit,
     }  # fmt: skip
     row = _write(ports, held, statements.COMMIT, params, landed=statements.COMMITTED)
-    held.prefix = new.prefix.digest
+    held.adopt(new.prefix.digest, new.prefix.tools)
     held.new_epoch(row["last_edit"], region_end=row["edit"])
     held.context = replace(
         held.context, meter=0.0, compact_meter=0.0, junk_tokens=0, regrow_to=0, verdict_due=True,

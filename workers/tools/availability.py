@@ -24,8 +24,12 @@ _log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
+    """An answer is of this tool and these settings, and of no others by the same name."""
+
     at: float
     why: str | None
+    tool: Tool
+    settings: Settings
 
 
 class Availability:
@@ -46,7 +50,7 @@ class Availability:
             probing = self._probing.setdefault(tool.name, threading.Lock())
         with probing:
             kept = self._kept.get(tool.name)
-            if kept is not None and self._now() - kept.at < KEPT_S:
+            if kept is not None and kept.tool is tool and kept.settings is settings and self._now() - kept.at < KEPT_S:
                 return kept.why
             return self._probe(tool, settings)
 
@@ -59,7 +63,7 @@ class Availability:
                 return why
         if why is None:
             self._worked[tool.name] = self._now()
-        self._kept[tool.name] = _Asked(self._now(), why)
+        self._kept[tool.name] = _Asked(self._now(), why, tool, settings)
         return why
 
 

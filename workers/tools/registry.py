@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from shared.request import canonical
 from workers.tools import (
-    ask_person,
+    clarify,
     delegate_task,
     git_log,
     list_files,
@@ -16,7 +16,7 @@ from workers.tools import (
     read_file,
     search_files,
     session_search,
-    skill_view,
+    skills,
     todo,
     write_file,
 )
@@ -25,7 +25,7 @@ from workers.tools.tool import Tool
 _ALL = {
     module.TOOL.name: module.TOOL
     for module in (
-        ask_person,
+        clarify,
         delegate_task,
         git_log,
         list_files,
@@ -34,7 +34,7 @@ _ALL = {
         read_file,
         search_files,
         session_search,
-        skill_view,
+        skills,
         todo,
         write_file,
     )
@@ -49,6 +49,17 @@ def add(tool: Tool) -> None:
     _ALL[tool.name] = tool
 
 
+FORMER: Mapping[str, str] = MappingProxyType({"ask_person": "clarify", "skill_view": "skills"})
+"""What a tool was called when the prompt of an old conversation was made. That prompt stands until its next epoch, and
+runs of it may be open, so its calls are taken under the name that the tool has now. Nothing is offered under an old
+name, and no setting knows one."""
+
+
+def current(name: str) -> str:
+    """The name by which a call is known here, whatever prompt it was made from."""
+    return FORMER.get(name, name)
+
+
 def schema_text(names: Iterable[str]) -> str:
     """The canonical JSON array of these tools, sorted by name. An unknown name is a KeyError: profiles are checked."""
     chosen = [TOOLS[name] for name in sorted(set(names))]
@@ -57,4 +68,4 @@ def schema_text(names: Iterable[str]) -> str:
     )
 
 
-__all__ = ["TOOLS", "Tool", "schema_text"]
+__all__ = ["FORMER", "TOOLS", "Tool", "current", "schema_text"]

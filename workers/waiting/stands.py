@@ -19,7 +19,9 @@ from workers.waiting.state import Ready, Stand
 
 def names(setting: str) -> frozenset[str]:
     """Tools whose calls do not begin by themselves."""
-    return frozenset(demanded(setting)) | {name for name, tool in registry.TOOLS.items() if tool.waits is not None}
+    return frozenset(demanded(setting)) | {
+        name for name, tool in list(registry.TOOLS.items()) if tool.waits is not None
+    }
 
 
 @lru_cache(maxsize=4)

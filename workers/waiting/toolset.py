@@ -1,4 +1,5 @@
-"""Which tools a session has. Pure: the session's own list where it has one, else by its kind."""
+"""Which tools a session is to get. Pure: the session's own list where it has one, else by its kind; less what this
+host lacks. What it has from then on is what its prompt says (workers/snapshot.py)."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from shared.values import SessionKind
 from workers.tools import registry
 
 DELEGATE = "delegate_task"
-ASK = "ask_person"
+ASK = "clarify"
 MEMORY = "memory"
 RECALL = "session_search"
 BLOCKED = frozenset({DELEGATE, ASK, MEMORY, RECALL})
