@@ -81,6 +81,14 @@ class Settings(BaseModel):
     """Whether a job's run may write memory: what it reads was written by strangers, and nobody watches."""
     skills: Path | None = None
     """Folder of skills, each a folder with a SKILL.md; `skills` of the home where it is not set."""
+    web_hosts: str = ""
+    """Hosts that pages may be fetched from, with commas between, `*.name` for all below it; any public one if empty."""
+    web_open_hosts: str = ""
+    """Each `host:port`, with commas between: fetched from though their address is none of the public internet."""
+
+    sandbox_tier: Literal["isolated", "confined"] = "confined"
+    """The weakest wall behind which a model's commands and code may run; where a machine has less, those tools are not
+    offered. What each is: shared/sandbox/tiers.py."""
 
     stub_at_birth: bool = True
     """What may be done about a conversation that grows; each is decided by arithmetic (economics.md) and may be turned
