@@ -18,6 +18,7 @@ from workers.tools import (
     session_search,
     skills,
     todo,
+    web_fetch,
     write_file,
 )
 from workers.tools.tool import Tool
@@ -36,6 +37,7 @@ _ALL = {
         session_search,
         skills,
         todo,
+        web_fetch,
         write_file,
     )
 }
