@@ -175,6 +175,7 @@ def test_only_what_has_no_effect_outside_of_rows_may_be_repeated() -> None:
         "session_search": Repeat.REPEATABLE,
         "skills": Repeat.REPEATABLE,
         "todo": Repeat.REPEATABLE,
+        "web_fetch": Repeat.REPEATABLE,
         "write_file": Repeat.ONCE,
     }
 
