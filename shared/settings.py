@@ -11,12 +11,14 @@ import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from shared import demands
 from shared.errors import SettingsError
+from shared.mcp import McpServer, servers
+from shared.secrets import VARIABLE
 
 PREFIX = "NIGHTSHIFT_"
 _OUTSIDE = frozenset({"NIGHTSHIFT_CONFIG", "NIGHTSHIFT_VENV", "NIGHTSHIFT_PYTHON"})
@@ -85,6 +87,12 @@ class Settings(BaseModel):
     """Hosts that pages may be fetched from, with commas between, `*.name` for all below it; any public one if empty."""
     web_open_hosts: str = ""
     """Each `host:port`, with commas between: fetched from though their address is none of the public internet."""
+    mcp: Annotated[dict[str, McpServer], BeforeValidator(servers)] = Field(default_factory=dict[str, McpServer])
+    """Tool servers by name: tables `[mcp.NAME]`."""
+    mcp_wait_s: float = Field(default=10.0, ge=0, le=120)
+    """How long a worker that starts waits for them. One that comes later is there at the next epoch."""
+    secrets: Path | None = None
+    """Folder of secrets (shared/secrets.py); `secrets` of the home where it is not set."""
 
     sandbox_tier: Literal["isolated", "confined"] = "confined"
     """The weakest wall behind which a model's commands and code may run; where a machine has less, those tools are not
@@ -125,6 +133,10 @@ class Settings(BaseModel):
         return self.home / "skills" if self.skills is None else self.skills
 
     @property
+    def secrets_folder(self) -> Path:
+        return self.home / "secrets" if self.secrets is None else self.secrets
+
+    @property
     def direct_url(self) -> str:
         """Where session state (advisory locks, LISTEN) is safe: the direct URL, else the only one."""
         return self.database_direct_url or self.database_url
@@ -136,7 +148,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     values = _from_file(env)
     known = set(Settings.model_fields)
     for name, value in env.items():
-        if not name.startswith(PREFIX) or name in _OUTSIDE:
+        if not name.startswith(PREFIX) or name in _OUTSIDE or name.startswith(VARIABLE):
             continue
         key = name.removeprefix(PREFIX).lower()
         if key not in known:
@@ -180,7 +192,7 @@ def _nearest(key: str, known: set[str], prefix: str) -> str:
 
 
 def _shown(key: str, value: object) -> str:
-    secret = any(word in key for word in ("key", "token", "url"))
+    secret = any(word in key for word in ("key", "token", "url", "mcp"))
     return "a value that is not shown" if secret else repr(value)
 
 
