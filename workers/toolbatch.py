@@ -1,12 +1,15 @@
-"""One batch of tool runs, in emission order: each call gets exactly one result, whatever happens.
+"""One batch of tool runs: each call gets exactly one result, whatever happens, and they stand in emission order.
 
-`started` is committed before a run begins (in T1, or here for the later runs of a batch that may not be repeated), and
-a run that may not be repeated commits its own result when it ends.
+The batch is walked in that order and cut into runs that may overlap (workers/tools/segments.py); what somebody else
+must settle first ends such a run. `started` is committed before a run begins (in T1, or here for the later runs of a
+batch that may not be repeated), and a run that may not be repeated commits its own result when it ends. Whatever is
+written, the turn's own thread writes; the others only run tools.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,7 +21,7 @@ from shared.store.statements import one
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import EventKind, Repeat, RunStatus
-from workers import batch_room, fence, grants
+from workers import abreast, batch_room, fence, grants
 from workers.batch_room import Room
 from workers.emit import emit
 from workers.grants import Grant
@@ -28,10 +31,11 @@ from workers.pause import Point
 from workers.ports import Ports
 from workers.providers.models import limits
 from workers.recording import Run
-from workers.tools import dispatch
+from workers.tools import areas, dispatch, registry, segments
 from workers.tools.context import Came, Store, ToolContext, ToolResult
+from workers.tools.segments import Touched
 from workers.waiting.stands import of_batch
-from workers.waiting.state import Answered, Wait
+from workers.waiting.state import Answered, Stand, Wait
 
 CANCELLED = "cancelled before it ran: the turn was stopped"
 _NEVER_RAN = ToolResult(CANCELLED, is_error=True, came=Came.STOPPED)
@@ -55,23 +59,63 @@ def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> Batch:
     stands = {} if held.must_stop() else of_batch(ports, held, _free(held, runs), room.for_children)
     together = not stands and all(run.repeat is Repeat.REPEATABLE for run in runs)
     results: list[Finished] = []
+    left = list(runs)
+    while left:
+        stand = stands.get(left[0].ordinal)
+        if isinstance(stand, Wait | Answered) and not held.must_stop():
+            refusal = room.refusal()
+            if refusal is None and isinstance(stand, Wait):
+                _keep(ports, held, runs, results)
+                return Batch((), stand)
+            run = left.pop(0)
+            if refusal is not None:
+                results.append(_left_out(ports, held, run, refusal))
+            elif isinstance(stand, Answered):
+                results.append(replace(stand.finished, text=room.take(stand.finished.text)))
+            continue
+        segment = left[: _together(ports, held, left, stands)]
+        del left[: len(segment)]
+        results += _segment(ports, held, segment, room, started=together)
+    return Batch(tuple(results))
+
+
+def _together(ports: Ports, held: Held, runs: Sequence[Run], stands: Mapping[int, Stand]) -> int:
+    """How many of these, from the first on, may run side by side as things stand."""
+    if len(runs) == 1 or held.must_stop():
+        return 1
+    looking = context(ports, held, runs[0].step, runs[0].ordinal, deadline=boottime())
+
+    def touched() -> Iterator[Touched | None]:
+        for run in runs:
+            if isinstance(stands.get(run.ordinal), Wait | Answered) or run.call.malformed is not None:
+                yield None
+            else:
+                yield areas.of_call(looking, registry.TOOLS.get(run.call.name), run.call.arguments_text)
+
+    return segments.together(touched())
+
+
+def _segment(ports: Ports, held: Held, runs: Sequence[Run], room: Room, *, started: bool) -> list[Finished]:
+    """Runs that may overlap, with a result each, in emission order."""
+    results: list[Finished] = []
+    ready: list[Run] = []
     for run in runs:
-        stand = stands.get(run.ordinal)
         refusal = CANCELLED if held.must_stop() else room.refusal()
         if refusal is not None:
             results.append(_left_out(ports, held, run, refusal))
-            continue
-        if isinstance(stand, Wait):
-            _keep(ports, held, runs, results)
-            return Batch((), stand)
-        if isinstance(stand, Answered):
-            results.append(replace(stand.finished, text=room.take(stand.finished.text)))
-            continue
-        if not together and run.grant is None:
-            results.append(_run(ports, held, replace(run, grant=_start(ports, held, run)), room))
+        elif not started and run.grant is None:
+            ready.append(replace(run, grant=_start(ports, held, run)))
         else:
-            results.append(_run(ports, held, run, room))
-    return Batch(tuple(results))
+            ready.append(run)
+    gone = threading.Event()
+    for run in ready:
+        _tell_called(ports, held, run)
+    for at, result in abreast.ends([partial(_act, ports, held, run, gone) for run in ready], gone):
+        run = ready[at]
+        # Where the time to act was over, `started` is written again first, and this thread writes.
+        came = _act_late(ports, held, run) if result is None else result
+        results.append(_settled(ports, held, run, came, room))
+    return sorted(results, key=lambda one: one.ordinal)
 
 
 def _free(held: Held, runs: Sequence[Run]) -> list[Run]:
@@ -105,16 +149,33 @@ def _left_out(ports: Ports, held: Held, run: Run, refusal: str) -> Finished:
     return found
 
 
-def _run(ports: Ports, held: Held, run: Run, room: Room) -> Finished:
+def _tell_called(ports: Ports, held: Held, run: Run) -> None:
     emit(
         ports, held, EventKind.TOOL_CALLED, step=run.step, ordinal=run.ordinal, tool=run.call.name,
         arguments=bounded(run.call.arguments_text, 2000),
     )  # fmt: skip
     held.last_tool = run.call.name
+
+
+def _act(ports: Ports, held: Held, run: Run, gone: threading.Event) -> ToolResult | None:
+    """On any thread: run the tool, which writes nothing for the turn. None where the right to act is over."""
     ports.pauses.at(Point.BEFORE_TOOL)
-    grant = _granted(ports, held, run)
-    result = _NEVER_RAN if grant is None else _perform(ports, held, run, grant)
+    grant = _right(ports, run)
+    if grants.act_until(ports.life, grant) <= boottime():
+        return None
+    result = _perform(ports, held, run, grant, gone)
     ports.pauses.at(Point.AFTER_TOOL)
+    return result
+
+
+def _act_late(ports: Ports, held: Held, run: Run) -> ToolResult:
+    grant = _granted(ports, held, run)
+    result = _NEVER_RAN if grant is None else _perform(ports, held, run, grant, threading.Event())
+    ports.pauses.at(Point.AFTER_TOOL)
+    return result
+
+
+def _settled(ports: Ports, held: Held, run: Run, result: ToolResult, room: Room) -> Finished:
     status = _status(held, run, result)
     text = run.unknown if status is RunStatus.UNKNOWN and run.unknown is not None else result.text
     result = replace(result, text=room.take(text))
@@ -153,8 +214,7 @@ def _granted(ports: Ports, held: Held, run: Run) -> Grant | None:
     with a holder that lives: so the renewal is waited for, and `started` said again, which the fence refuses if it
     was taken. None where the turn was stopped meanwhile.
     """
-    grant = None if run.repeat is Repeat.REPEATABLE else run.grant
-    grant = grant or grants.given(ports.life, run.run_s)
+    grant = _right(ports, run)
     while grants.act_until(ports.life, grant) <= boottime():
         if ports.life.await_lease(1.0):
             grant = _start(ports, held, run)
@@ -163,7 +223,12 @@ def _granted(ports: Ports, held: Held, run: Run) -> Grant | None:
     return grant
 
 
-def _perform(ports: Ports, held: Held, run: Run, grant: Grant) -> ToolResult:
+def _right(ports: Ports, run: Run) -> Grant:
+    grant = None if run.repeat is Repeat.REPEATABLE else run.grant
+    return grant or grants.given(ports.life, run.run_s)
+
+
+def _perform(ports: Ports, held: Held, run: Run, grant: Grant, gone: threading.Event) -> ToolResult:
     stop = held.stopped_tools.get(run.call.name)
     if stop is not None:
         words = f"refused: an admin stopped the tool {run.call.name} (stop {stop})"
@@ -171,6 +236,7 @@ def _perform(ports: Ports, held: Held, run: Run, grant: Grant) -> ToolResult:
     if run.call.malformed is not None:
         return ToolResult(f"the arguments could not be read: {run.call.malformed}", is_error=True)
     made = context(ports, held, run.step, run.ordinal, deadline=boottime() + run.run_s)
+    made = replace(made, cancelled=lambda: gone.is_set() or held.must_stop())
     if run.repeat is not Repeat.REPEATABLE:
         right = partial(grants.act_until, ports.life, grant)
         made = replace(made, repeat=run.repeat, deadline=grant.deadline, act_until=right)

@@ -11,7 +11,7 @@ from workers.prompt.data import without_suspects
 from workers.tools import read_file, shown
 from workers.tools.context import Arguments, ToolContext, ToolRefused, ToolResult, store_of
 from workers.tools.tool import Tool, integer, text
-from workers.tools.touching import Thing, Touch
+from workers.tools.touching import Thing, Touch, always
 
 _MOST_LISTED = 300
 
@@ -42,11 +42,6 @@ def _listed(folder: Path) -> ToolResult:
     return ToolResult("\n".join([*lines, *(f"[{one}]" for one in more)]))
 
 
-def _touches(arguments: Arguments) -> Touch:
-    del arguments
-    return Touch(reads=(Thing("skills"),))
-
-
 TOOL = Tool(
     name="skills",
     description="Read a skill; file reads another file of its folder. Without a name: which skills there are.",
@@ -62,5 +57,5 @@ TOOL = Tool(
     repeat=Repeat.REPEATABLE,
     run=run,
     cap_chars=read_file.TOOL.cap_chars,
-    touches=_touches,
+    touches=always(Touch(reads=(Thing("skills"),))),
 )

@@ -5,6 +5,7 @@ A tool that cannot say what it touches says nothing at all, and then its calls r
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -31,6 +32,11 @@ class Touch:
 
     reads: tuple[What, ...] = ()
     writes: tuple[What, ...] = ()
+
+
+def always(touch: Touch) -> Callable[[Mapping[str, object]], Touch]:
+    """Of a tool whose calls all touch the same."""
+    return lambda _: touch
 
 
 NOTHING = Touch()

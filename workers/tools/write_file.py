@@ -12,6 +12,7 @@ from workers.tools import putting
 from workers.tools.context import Arguments, ToolContext, ToolRefused, ToolResult, check_acting
 from workers.tools.places import locate_for_writing, open_root
 from workers.tools.tool import Tool, text
+from workers.tools.touching import Files, Touch
 
 _MOST_BYTES = 1_000_000
 _MOST_DEPTH = 64
@@ -43,4 +44,5 @@ TOOL = Tool(
     run=run,
     cap_chars=2_000,
     look="read_file shows what stands there",
+    touches=lambda arguments: Touch(writes=(Files(text(arguments, "path", "")),)),
 )
