@@ -1,0 +1,79 @@
+"""What a shell would know at a point of the line: variables, functions, where it stands, what it has written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tree_sitter import Node
+
+from shared.gate.shell.marks import HOME, UNKNOWN
+
+_GIVEN = {"HOME": HOME, "SHELL": "/bin/bash", "BASH": "/bin/bash", "PATH": f"/{UNKNOWN}", "IFS": " \t\n", "0": "bash"}
+
+
+_MOST_CHARS = 10_000
+
+
+@dataclass(slots=True)
+class Scope:
+    """`variables` hold values with marks; a name that is missing was never set here, and may have come with the
+    environment. `files` are what this line wrote, by path; None where its content is not known."""
+
+    variables: dict[str, str] = field(default_factory=dict[str, str])
+    arrays: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    functions: dict[str, Node] = field(default_factory=dict[str, Node])
+    files: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    arguments: list[str] = field(default_factory=list[str])
+    exported: set[str] = field(default_factory=set[str])
+    cwd: str = "."
+    inside: tuple[str, ...] = ()
+
+    def copy(self) -> Scope:
+        return replace(
+            self, variables=dict(self.variables), arrays={k: list(v) for k, v in self.arrays.items()},
+            functions=dict(self.functions), files=dict(self.files), arguments=list(self.arguments),
+            exported=set(self.exported),
+        )  # fmt: skip
+
+    def handed_down(self, env: tuple[tuple[str, str], ...]) -> Scope:
+        """What a shell of its own knows that is started here. What was not exported may still have come from outside:
+        it is not known there."""
+        kept = {name: value for name, value in self.variables.items() if name in self.exported}
+        return Scope(variables=kept | dict(env), files=dict(self.files), exported=set(self.exported), cwd=self.cwd)
+
+    def value(self, name: str) -> str | None:
+        """None: it was never set here."""
+        if name in ("@", "*"):
+            return " ".join(self.arguments)
+        if name.isdigit() and name != "0":
+            index = int(name) - 1
+            return self.arguments[index] if index < len(self.arguments) else ""
+        if name == "PWD":
+            return self.cwd
+        if name in self.arrays:
+            return self.arrays[name][0] if self.arrays[name] else ""
+        return self.variables.get(name, _GIVEN.get(name))
+
+    def set(self, name: str, value: str) -> None:
+        self.arrays.pop(name, None)
+        self.variables[name] = value if len(value) <= _MOST_CHARS else UNKNOWN
+
+    def merge(self, others: list[Scope]) -> None:
+        """After branches of which nobody knows which one was taken: what they do not agree on is not known."""
+        for name in {name for other in others for name in (*other.variables, *other.arrays)}:
+            found = {(other.variables.get(name), tuple(other.arrays.get(name, ()))) for other in others}
+            if len(found) > 1:
+                self.set(name, UNKNOWN)
+            else:
+                first = others[0]
+                if name in first.arrays:
+                    self.arrays[name] = first.arrays[name]
+                else:
+                    self.set(name, first.variables[name])
+        for other in others:
+            self.functions.update(other.functions)
+            self.files.update(other.files)
+        if len({other.cwd for other in others}) == 1:
+            self.cwd = others[0].cwd
+        else:
+            self.cwd = UNKNOWN
