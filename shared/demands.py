@@ -11,8 +11,8 @@ from shared.values import Role
 NAME = "NIGHTSHIFT_APPROVE_TOOLS"
 TOOLS = frozenset(
     {
-        "clarify", "delegate_task", "git_log", "list_files", "memory", "read_artifact", "read_file", "search_files",
-        "session_search", "skills", "todo", "web_fetch", "write_file",
+        "clarify", "delegate_task", "git_log", "list_files", "memory", "patch", "read_artifact", "read_file",
+        "search_files", "session_search", "skills", "todo", "web_fetch", "write_file",
     }
 )  # fmt: skip
 """The tools that a worker carries, for those that may not import them. A test holds it against the registry."""

@@ -169,6 +169,7 @@ def test_only_what_has_no_effect_outside_of_rows_may_be_repeated() -> None:
         "git_log": Repeat.REPEATABLE,
         "list_files": Repeat.REPEATABLE,
         "memory": Repeat.KEYED,
+        "patch": Repeat.ONCE,
         "read_artifact": Repeat.REPEATABLE,
         "read_file": Repeat.REPEATABLE,
         "search_files": Repeat.REPEATABLE,
