@@ -19,6 +19,7 @@ from workers.hints import Turns
 from workers.loop import Ended, Parked, Released, TurnOutcome
 from workers.pause import Point
 from workers.ports import Ports
+from workers.sandbox.background import BACKGROUNDS
 from workers.turnstile import Turnstile
 from workers.waiting.late import tell_end
 
@@ -114,10 +115,13 @@ def _claim(ports: Ports, slots: Slots, classes: tuple[TurnClass, ...], name: UUI
 
 def _run_claimed(ports: Ports, turns: Turns, held: Held) -> Ran:
     turns.add(held)
+    outcome = None
     try:
         outcome = _drive(ports, held)
     finally:
         turns.remove(held)
+        if not isinstance(outcome, Parked | Released):
+            BACKGROUNDS.end_turn(str(held.claim.turn))
         ports.publisher.forget(held.claim.turn, held.claim.fence)
     return Ran.GAVE_WAY if isinstance(outcome, Released) and outcome.gave_way else Ran.ONE
 

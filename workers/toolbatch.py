@@ -21,8 +21,9 @@ from shared.store.statements import one
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import EventKind, Repeat, RunStatus
-from workers import abreast, batch_room, fence, grants
+from workers import abreast, batch_room, circling, fence, grants, reading
 from workers.batch_room import Room
+from workers.circling import NOT_RUN
 from workers.emit import emit
 from workers.grants import Grant
 from workers.held import Held, Interrupt
@@ -30,11 +31,11 @@ from workers.outgoing import Finished
 from workers.pause import Point
 from workers.ports import Ports
 from workers.providers.models import limits
-from workers.recording import Run
+from workers.recording import Run, run_digest
 from workers.tools import areas, dispatch, registry, segments
 from workers.tools.context import Came, Store, ToolContext, ToolResult
 from workers.tools.segments import Touched
-from workers.waiting.stands import of_batch
+from workers.waiting.stands import demanded, of_batch
 from workers.waiting.state import Answered, Stand, Wait
 
 CANCELLED = "cancelled before it ran: the turn was stopped"
@@ -63,7 +64,7 @@ def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> Batch:
     while left:
         stand = stands.get(left[0].ordinal)
         if isinstance(stand, Wait | Answered) and not held.must_stop():
-            refusal = room.refusal()
+            refusal = _refusal(held, room)
             if refusal is None and isinstance(stand, Wait):
                 _keep(ports, held, runs, results)
                 return Batch((), stand)
@@ -71,7 +72,9 @@ def run_batch(ports: Ports, held: Held, runs: Sequence[Run]) -> Batch:
             if refusal is not None:
                 results.append(_left_out(ports, held, run, refusal))
             elif isinstance(stand, Answered):
-                results.append(replace(stand.finished, text=room.take(stand.finished.text)))
+                finished = stand.finished
+                text = _noted(ports, held, run, finished.status, finished.text, room.take(finished.text))
+                results.append(replace(finished, text=text))
             continue
         segment = left[: _together(ports, held, left, stands)]
         del left[: len(segment)]
@@ -95,12 +98,25 @@ def _together(ports: Ports, held: Held, runs: Sequence[Run], stands: Mapping[int
     return segments.together(touched())
 
 
+def _refusal(held: Held, room: Room) -> str | None:
+    if held.must_stop():
+        return CANCELLED
+    return NOT_RUN if held.circle.stop is not None else room.refusal()
+
+
+def _noted(ports: Ports, held: Held, run: Run, status: str, came: str, text: str) -> str:
+    """`text`, which is what the model gets to see of what `came`, with a note where that goes round in a circle."""
+    seen = circling.seen(run_digest(run.call), circling.came(came), status, run.repeat)
+    note = held.circle.add(seen, circling.limits(ports.settings))
+    return text if note is None else circling.noted(text, note)
+
+
 def _segment(ports: Ports, held: Held, runs: Sequence[Run], room: Room, *, started: bool) -> list[Finished]:
     """Runs that may overlap, with a result each, in emission order."""
     results: list[Finished] = []
     ready: list[Run] = []
     for run in runs:
-        refusal = CANCELLED if held.must_stop() else room.refusal()
+        refusal = _refusal(held, room)
         if refusal is not None:
             results.append(_left_out(ports, held, run, refusal))
         elif not started and run.grant is None:
@@ -178,7 +194,7 @@ def _act_late(ports: Ports, held: Held, run: Run) -> ToolResult:
 def _settled(ports: Ports, held: Held, run: Run, result: ToolResult, room: Room) -> Finished:
     status = _status(held, run, result)
     text = run.unknown if status is RunStatus.UNKNOWN and run.unknown is not None else result.text
-    result = replace(result, text=room.take(text))
+    result = replace(result, text=_noted(ports, held, run, status, text, room.take(text)))
     finished = _finished(run, status, result)
     if run.repeat is not Repeat.REPEATABLE:
         _commit_result(ports, held, finished)
@@ -236,7 +252,8 @@ def _perform(ports: Ports, held: Held, run: Run, grant: Grant, gone: threading.E
     if run.call.malformed is not None:
         return ToolResult(f"the arguments could not be read: {run.call.malformed}", is_error=True)
     made = context(ports, held, run.step, run.ordinal, deadline=boottime() + run.run_s)
-    made = replace(made, cancelled=lambda: gone.is_set() or held.must_stop())
+    may_read = reading.may_read(held.claim.tools, demanded(ports.settings.approve_tools), held.stopped_tools)
+    made = replace(made, cancelled=lambda: gone.is_set() or held.must_stop(), may_read=may_read)
     if run.repeat is not Repeat.REPEATABLE:
         right = partial(grants.act_until, ports.life, grant)
         made = replace(made, repeat=run.repeat, deadline=grant.deadline, act_until=right)

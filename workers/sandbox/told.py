@@ -17,11 +17,16 @@ _WHY = {
 def told(ended: Ended, output: str, seconds: float) -> ToolResult:
     """The output, then one line on the end; an error unless it ended well and nothing of it was taken back."""
     lines = [output.rstrip("\n")] if output.strip() else []
-    how = f"ended: it took longer than {seconds:g} s" if ended.why == "time" else _WHY.get(ended.why or "", "")
-    lines.append(f"[{how or _code(ended.code)} · {ended.seconds:.1f} s · sandbox: {ended.tier}]")
-    lines += _steering(ended)
+    lines.append(f"[{ending(ended, seconds)}]")
     is_error = ended.code != 0 or ended.why is not None or bool(ended.taken_back or ended.differs)
     return ToolResult("\n".join(lines), is_error=is_error)
+
+
+def ending(ended: Ended, seconds: float | None) -> str:
+    """How it ended, how long it took, behind which wall, and what of it does not stand."""
+    limit = "its time was over" if seconds is None else f"it took longer than {seconds:g} s"
+    how = f"ended: {limit}" if ended.why == "time" else _WHY.get(ended.why or "", "")
+    return "\n".join([f"{how or _code(ended.code)} · {ended.seconds:.1f} s · sandbox: {ended.tier}", *_steering(ended)])
 
 
 def _code(code: int) -> str:
@@ -40,9 +45,9 @@ def _steering(ended: Ended) -> list[str]:
     if ended.taken_back:
         names = ", ".join(ended.taken_back[:20])
         lines.append(
-            f"[taken back: {names}. Files that steer later work are changed only by write_file, which a person allows "
-            "each time]"
+            f"taken back: {names}. Files that steer later work are changed only by write_file, which a person allows "
+            "each time"
         )
     if ended.differs:
-        lines.append(f"[changed, and not to be put back: {', '.join(ended.differs[:20])}. Tell the person]")
+        lines.append(f"changed, and not to be put back: {', '.join(ended.differs[:20])}. Tell the person")
     return lines

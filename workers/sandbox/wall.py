@@ -43,6 +43,11 @@ def lacks_python(settings: Settings) -> str | None:
     return found or (None if way().python else "no Python of 3.9 or later that a run may see")
 
 
+def lacks_without_settings() -> str | None:
+    """Why nothing could be run here, whatever was demanded."""
+    return weaker(way(), Tier.CONFINED)
+
+
 def weaker(found: Way, wanted: Tier) -> str | None:
     """Why `found` is less than `wanted`."""
     if found.tier is not Tier.NONE and found.tier.holds(wanted):
