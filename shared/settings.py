@@ -21,8 +21,8 @@ from shared.mcp import McpServer, servers
 from shared.secrets import VARIABLE
 
 PREFIX = "NIGHTSHIFT_"
-_OUTSIDE = frozenset({"NIGHTSHIFT_CONFIG", "NIGHTSHIFT_VENV", "NIGHTSHIFT_PYTHON"})
-"""Read by ./dev or by `load` itself, not settings."""
+_OUTSIDE = frozenset({"NIGHTSHIFT_GATE_BYPASS", "NIGHTSHIFT_CONFIG", "NIGHTSHIFT_VENV", "NIGHTSHIFT_PYTHON"})
+"""Read by ./dev, by `load` itself, or once by shared/gate/bypass.py: not settings."""
 
 
 class Settings(BaseModel):
@@ -63,6 +63,13 @@ class Settings(BaseModel):
     max_steps: int = Field(default=90, ge=1, le=1000)
     approve_tools: str = ""
     """Tools that a person must allow, each `tool`, `tool:role` or `tool:role:four_eyes`, with commas between."""
+    gate_modes: str = ""
+    """What comes of a call that needs a person: `profile=ask`, `=park` or `=deny`, with commas between, `*` for the
+    rest. Unset is ask; of a job ask is park."""
+    gate_deny: str = ""
+    """Commands that are refused whoever asks, by their first words, with commas between; `*` is any one word."""
+    gate_allow: str = ""
+    """Likewise, commands that no pattern asks about."""
     approval_limit_s: float = Field(default=86400, gt=0)
     clarify_limit_s: float = Field(default=86400, gt=0)
     children_limit_s: float = Field(default=86400, gt=0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import assert_never
 
 from shared.errors import LeaseLost, NightshiftError
@@ -219,9 +220,8 @@ def _plan(
 
 def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnOutcome | _Stepped | None:
     content, reasoning = conversing.content_of(reply)
-    held_back = stands.names(ports.settings.approve_tools)
     calls = reply.tool_calls if planned.purpose is Purpose.MAIN else ()
-    runs = recording.runs_of(ports.life, calls, planned.step, held_back)
+    runs = recording.runs_of(ports.life, calls, planned.step, partial(stands.held_back, ports, held))
     bill = conversing.bill(held, planned, reply)
     outcome = conversing.settled(bill, reply, content, reasoning, runs)
     ending = _ending(planned, reply) if not runs else None

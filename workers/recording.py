@@ -7,7 +7,7 @@ under the session's lock, tells whether it landed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from hashlib import sha256
@@ -104,14 +104,14 @@ class Recorded:
     ended: bool
 
 
-def runs_of(life: Life, calls: Sequence[ToolCall], step: int, held_back: Collection[str] = ()) -> tuple[Run, ...]:
+def runs_of(life: Life, calls: Sequence[ToolCall], step: int, held_back: Callable[[ToolCall], bool]) -> tuple[Run, ...]:
     """The runs of a batch. Where all may be repeated they are `started` together; else only the first one is.
 
-    A run of a tool in `held_back` needs somebody else first, and so begins by itself nowhere.
+    A run that is `held_back` needs somebody else first, and so begins by itself nowhere.
     """
     calls = [replace(call, name=registry.current(call.name)) for call in calls]
     repeats = [registry.TOOLS[c.name].repeat if c.name in registry.TOOLS else Repeat.REPEATABLE for c in calls]
-    back = [call.name in held_back for call in calls]
+    back = [held_back(call) for call in calls]
     together = not any(back) and all(repeat is Repeat.REPEATABLE for repeat in repeats)
     runs = [
         Run(step, at + 1, call, repeat, RunStatus.STARTED if together or (at == 0 and not back[0]) else RunStatus.ASKED)

@@ -15,20 +15,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 
-from shared.gate import known, steering
+from shared.gate import met, steering
 from shared.gate.paths import path
 from shared.gate.policy import Identity, Mode, Policy
-from shared.gate.rules import code, files, floor, git, guessing, machine, network
-from shared.gate.shell.found import Invocation, Reading
-from shared.gate.shell.marks import ONE, STAR, shown
+from shared.gate.rules import code
+from shared.gate.shell.found import Reading
+from shared.gate.shell.marks import shown
 from shared.gate.shell.read import read
-from shared.gate.shell.scope import Scope
-from shared.gate.shell.walk import Feed, Walk
-from shared.gate.targets import How, targets
 from shared.gate.verdict import Decision, Hit, Verdict
 
 _MOST_SHOWN = 40
@@ -36,26 +32,55 @@ _MOST_SHOWN = 40
 
 def command(text: str, who: Identity | None, policy: Policy | None) -> Verdict:
     """What is decided of a command line for a shell. Never raises; without identity or policy it is refused."""
-    if who is None or policy is None or not who.principal or not who.session:
+    if not _known(who) or policy is None:
         return refused("identity.missing", "nobody is known for whom it would run")
     reading, unclear = read(text), list[str]()
-    hits = [*_strict(reading), *_hidden(reading)]
+    hits = [*met.strict(reading), *met.hidden(reading)]
     if reading.opaque:
-        hits += _rough(text)
+        hits += met.rough(text)
     unclear = reading.opaque
     understood = tuple(shown(" ".join(call.argv)) for call in reading.invocations if call.argv)[:_MOST_SHOWN]
-    hits += list(_listed(reading, policy.denied, "deny.listed"))
-    hits += list(_steering(reading))
+    hits += list(met.listed(reading, policy.denied, "deny.listed"))
+    hits += list(met.steered(reading))
     soft = tuple(Hit("not_understood", Decision.ASK, why) for why in unclear)
-    patterns = tuple(dict.fromkeys(_patterns(reading)))
+    patterns = tuple(dict.fromkeys(met.patterns(reading)))
+    listed = met.all_listed(reading, policy.allowed)
+    return settle(text, tuple(dict.fromkeys(hits)), soft, patterns, policy, understood, listed=listed)
+
+
+def code_of(language: str, text: str, who: Identity | None, policy: Policy | None) -> Verdict:
+    """What is decided of a program in this language that would run as it stands."""
+    if not _known(who) or policy is None:
+        return refused("identity.missing", "nobody is known for whom it would run")
+    reading = Reading(code=[(language, text)])
+    hard = tuple(dict.fromkeys(met.hidden(reading)))
+    patterns = tuple(code.of_code(language, text))
+    return settle(text, hard, (), patterns, policy, (f"{language}: {len(text):,} characters",), listed=False)
+
+
+def paths(written: Sequence[str], who: Identity | None, policy: Policy | None) -> Verdict:
+    """What is decided of a call that writes these files of the workspace, each by its path."""
+    if not _known(who) or policy is None:
+        return refused("identity.missing", "nobody is known for whom it would run")
+    hard = list[Hit]()
+    for name in written:
+        parts = path(name).parts
+        if steering.own(parts):
+            hard.append(
+                Hit("own.configuration", Decision.REFUSE, "it would change the service's own configuration", name[:300])
+            )
+        elif steering.steers(parts):
+            hard.append(met.steers(name, "it writes"))
+    if len([hit for hit in hard if hit.decision is Decision.ASK_PERSON]) > 1:
+        hard.append(Hit("steering.several", Decision.REFUSE, "it writes several files that steer: one at a time"))
     return settle(
-        text, tuple(dict.fromkeys(hits)), soft, patterns, policy, understood, _all_listed(reading, policy.allowed)
+        "\n".join(written), tuple(hard), (), (), policy, tuple(f"writes {name}" for name in written), listed=False
     )
 
 
 def settle(
     text: str, hard: tuple[Hit, ...], unclear: tuple[Hit, ...], patterns: tuple[Hit, ...], policy: Policy,
-    understood: tuple[str, ...], listed: bool,
+    understood: tuple[str, ...], *, listed: bool,
 ) -> Verdict:  # fmt: skip
     """The table of decisions, in its order."""
     every = (*hard, *unclear, *patterns)
@@ -85,6 +110,10 @@ def settle(
     return _asked(Verdict(Decision.ASK, first.rule, first.why, understood, every, rules), policy)
 
 
+def _known(who: Identity | None) -> bool:
+    return who is not None and bool(who.principal) and bool(who.session)
+
+
 def refused(rule: str, why: str) -> Verdict:
     hit = Hit(rule, Decision.REFUSE, why)
     return Verdict(Decision.REFUSE, rule, why, hits=(hit,))
@@ -95,140 +124,3 @@ def _asked(verdict: Verdict, policy: Policy) -> Verdict:
         return verdict
     why = f"{verdict.why}, and here nobody is asked"
     return Verdict(Decision.REFUSE, f"mode.deny:{verdict.rule}", why, verdict.understood, verdict.hits)
-
-
-# --- what is met ----------------------------------------------------------------------------------------------------
-
-
-def _strict(reading: Reading) -> Iterator[Hit]:
-    yield from floor.hits(reading)
-    yield from guessing.hits(reading)
-
-
-def _hidden(reading: Reading) -> Iterator[Hit]:
-    """Commands inside options, variables and inline code: whatever a shell may be handed is held against the floor."""
-    texts = [text for call in reading.invocations for text in (*git.texts(call), *code.option_texts(call))]
-    inline = [text for language, source in reading.code for text in code.texts(language, source)]
-    for text in texts:
-        inner = _read_inner(text)
-        yield from _strict(inner)
-        yield from _steering(inner)
-    for text in inline:
-        yield from _strict(_read_inner(text))
-        if steering.own(path(text).parts):
-            yield Hit(
-                "own.configuration", Decision.REFUSE, "it would change the service's own configuration", text[:300]
-            )
-        elif re.fullmatch(r"[\w./~-]{3,200}", text) and steering.steers(path(text).parts):
-            yield _steers(text, "code in it names")
-
-
-def _read_inner(text: str) -> Reading:
-    reading = Reading()
-    Walk(reading).text(text, Scope(), Feed())
-    return reading
-
-
-def _rough(text: str) -> Iterator[Hit]:
-    """Of a line that is not understood: whether its bare words, all marks of a shell's language left out, are of the
-    floor."""
-    bare = re.sub(r"\$(?:IFS|\{IFS[^}]*\})", " ", text)
-    bare = re.sub(r"[\"'`\\]", "", bare)
-    reading = Reading()
-    for part in re.split(r"[;&|(){}\n]+|\$\(|&&|\|\|", bare):
-        for words in (part.split(), part.replace(",", " ").replace("{", " ").replace("}", " ").split()):
-            for start in range(min(len(words), 12)):
-                reading.invocations.append(Invocation(tuple(_pattern(word) for word in words[start:])))
-    braced = re.findall(r"\{([^{}\s]+,[^{}]*)\}", bare)
-    reading.invocations += [Invocation(tuple(one.split(","))) for one in braced]
-    yield from floor.hits(reading)
-
-
-def _pattern(word: str) -> str:
-    return re.sub(r"\[[^\]]*\]|\?", ONE, word).replace("*", STAR)
-
-
-def _patterns(reading: Reading) -> Iterator[Hit]:
-    made_runnable = {
-        path(word, call.cwd).text for call in reading.invocations if call.program == "chmod"
-        for word in call.words[1:] if re.search(r"\+\w*x|[1357]", call.words[0])
-    }  # fmt: skip
-    for call in reading.invocations:
-        yield from files.hits(call)
-        yield from git.hits(call)
-        yield from network.hits(call)
-        yield from machine.hits(call)
-        yield from code.of_call(call)
-        yield from known.hits(call, machine.SPOKEN_OF)
-        if call.argv and "/" in call.argv[0] and path(call.argv[0], call.cwd).text in made_runnable:
-            yield Hit("run.made", Decision.ASK, "it makes a file a program and runs it", shown(call.argv[0])[:300])
-    for language, text in reading.code:
-        yield from code.of_code(language, text)
-
-
-# --- lists and steering ---------------------------------------------------------------------------------------------
-
-
-def _listed(reading: Reading, lists: Sequence[str], rule: str) -> Iterator[Hit]:
-    for call in reading.invocations:
-        entry = next((entry for entry in lists if _begins(call, entry)), None)
-        if entry is not None:
-            yield Hit(rule, Decision.REFUSE, f"the settings deny '{entry}'", shown(" ".join(call.argv))[:300])
-
-
-def _all_listed(reading: Reading, lists: Sequence[str]) -> bool:
-    calls = [call for call in reading.invocations if call.argv or call.redirects]
-    return bool(calls) and not reading.code and all(any(_begins(call, entry) for entry in lists) for call in calls)
-
-
-def _begins(call: Invocation, entry: str) -> bool:
-    words = entry.split()
-    mine = [call.program, *call.words]
-    if len(mine) < len(words) or not words:
-        return False
-    return all(word in ("*", own) for word, own in zip(words, mine, strict=False))
-
-
-def _steering(reading: Reading) -> Iterator[Hit]:
-    """A file that steers needs a person, for one operation at a time: a line that writes two of them is refused."""
-    found = dict[str, Hit]()
-    for call in reading.invocations:
-        for target in targets(call):
-            place = path(target.word, call.cwd)
-            parts = place.parts
-            if target.how in (How.WRITES, How.REMOVES, How.LINKS, How.MARKS, How.EXTRACTS) and steering.own(parts):
-                yield Hit(
-                    "own.configuration",
-                    Decision.REFUSE,
-                    "it would change the service's own configuration",
-                    shown(target.word),
-                )
-            if target.how is How.MARKS:
-                continue
-            whole = target.how in (How.REMOVES, How.LINKS, How.EXTRACTS) or call.program in ("mv", "ln", "cp", "rsync")
-            if steering.holds_steering(parts) if whole else steering.steers(parts):
-                found.setdefault(_operation(call, place.text), _steers(shown(target.word), "it writes"))
-        for word in _git_hooks(call):
-            found[word] = _steers(word, "it says where git finds")
-    distinct = {text for text in found if not any(text != o and text.startswith(f"{o}/") for o in found)}
-    if len(distinct) > 1:
-        names = " and ".join(sorted(shown(name) for name in distinct)[:3])
-        yield Hit(
-            "steering.several", Decision.REFUSE, f"it writes several files that steer ({names}): one at a time", names
-        )
-    yield from found.values()
-
-
-def _operation(call: Invocation, text: str) -> str:
-    """Two names of one copy or move are one operation."""
-    one = call.program in ("cp", "mv", "ln", "install", "rsync") and len(call.words) <= 3
-    return " ".join(call.argv) if one else text
-
-
-def _steers(word: str, how: str) -> Hit:
-    return Hit("steering.file", Decision.ASK_PERSON, f"{how} {word[:200]}, which steers what happens later", word[:300])
-
-
-def _git_hooks(call: Invocation) -> Iterator[str]:
-    if call.program == "git" and "config" in call.words:
-        yield from (word for word in call.words if word.casefold() == "core.hookspath")

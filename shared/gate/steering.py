@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from shared.gate.options import names
 from shared.gate.shell.marks import ONE, STAR, UNKNOWN, could_be
@@ -49,24 +50,40 @@ _HOLDERS = frozenset({".git", ".github", ".config"})
 """Folders that are not all steering, and that take what is along when they are moved or removed."""
 
 
+_ONE = frozenset(folder[0] for folder in FOLDERS if len(folder) == 1)
+_TWO = frozenset(folder for folder in FOLDERS if len(folder) == 2)
+
+
 def folded(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold()
+    return name.casefold() if name.isascii() else unicodedata.normalize("NFKC", name).casefold()
 
 
 def steers(parts: Sequence[str]) -> bool:
     """Whether what is written at this path steers. A name may hold marks: then whether it may."""
     if not parts:
         return False
-    names = [folded(part) for part in parts]
-    if _is_any(names[-1], FILES) or (len(names) > 1 and names[-2] in _AGENTS and names[-1].endswith(_TEXTS)):
+    names = tuple(folded(part) for part in parts)
+    if any(_marked(name) for name in names):
+        return _may_steer(names)
+    last = names[-1]
+    return (
+        last in FILES
+        or (len(names) > 1 and names[-2] in _AGENTS and last.endswith(_TEXTS))
+        or not _ONE.isdisjoint(names)
+        or any(pair in _TWO for pair in pairwise(names))
+        or any(names[-len(place) :] == place for place in PLACES)
+    )
+
+
+def _may_steer(names: Sequence[str]) -> bool:
+    """Of names that are not wholly known, whether they may be such a path."""
+    if _is_any(names[-1], FILES):
         return True
     for at in range(len(names)):
-        for folder in FOLDERS:
-            if _same(names[at : at + len(folder)], folder):
-                return True
-        for place in PLACES:
-            if len(names) - at == len(place) and _same(names[at:], place):
-                return True
+        if any(_same(names[at : at + len(folder)], folder) for folder in FOLDERS):
+            return True
+        if any(_same(names[at:], place) for place in PLACES):
+            return True
     return False
 
 
@@ -99,6 +116,10 @@ def _is_any(name: str, wanted: Iterable[str]) -> bool:
     """A name that is wholly unknown is none of them: of it nothing is known, and that is said elsewhere."""
     if not name.strip(UNKNOWN):
         return False
-    if not any(mark in name for mark in (UNKNOWN, STAR, ONE)):
+    if not _marked(name):
         return name in wanted
     return any(could_be(name, word) for word in wanted)
+
+
+def _marked(name: str) -> bool:
+    return UNKNOWN in name or STAR in name or ONE in name

@@ -45,6 +45,10 @@ _SPAWNS = re.compile(
     r"|rmt-command|unzip-command|post-file|use-askpass|pre|hostname-bin)\b|^-I$|^-oProxyCommand"
     r"|--use-compress-prog"
 )
+_WRITES = re.compile(
+    r"(?i)open\s*\([^)]*['\"][rbt]*[wax+]|write|append|rename|replace\(|remove|unlink|link|copy|move|shutil|\bos\b|subprocess"
+    r"|truncate|touch|mkdir|rmtree|exec|eval|system|spawn|popen|compile|getattr|__|chr\(|\\x|decode|fs\b|File|IO\b|>"
+)
 _STRINGS = re.compile(
     r"""'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`([^`]*)`|q[qxw]?\{([^}]*)\}|%x[\[({]([^\])}]*)"""
 )
@@ -75,6 +79,11 @@ def texts(language: str, text: str) -> list[str]:
     found += [" ".join(re.findall(r"['\"]([^'\"]*)['\"]", one)) for one in lists]
     found.append("".join(re.findall(r"['\"]([^'\"]*)['\"]", text)))
     return list(dict.fromkeys(one for one in found if one.strip()))[:40]
+
+
+def writes(text: str) -> bool:
+    """Whether the code may change a file: it has one of the words for it, or is not wholly known."""
+    return not certain(text) or _WRITES.search(text) is not None
 
 
 def of_call(call: Invocation) -> Iterator[Hit]:

@@ -41,7 +41,8 @@ _ALWAYS = Programs[tuple[str, str]](
         " gopass age-keygen"
         " keyctl kinit klist": ("secret.keys", "handles keys or passwords"),
         (
-            "psql mysql mariadb sqlite3 sqlcmd mongo mongosh redis-cli valkey-cli cqlsh clickhouse-client influx cockroach"
+            "psql mysql mariadb sqlite3 sqlcmd mongo mongosh redis-cli valkey-cli cqlsh clickhouse-client influx"
+            " cockroach"
         ): (
             "",
             "",
