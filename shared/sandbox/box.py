@@ -29,6 +29,11 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "PAGER": "cat",
         "GIT_PAGER": "cat",
         "GIT_TERMINAL_PROMPT": "0",
+        "GIT_TEMPLATE_DIR": "/nonexistent",  # its sample hooks would be files that steer
+        "GIT_AUTHOR_NAME": "agent",
+        "GIT_AUTHOR_EMAIL": "agent@localhost",
+        "GIT_COMMITTER_NAME": "agent",
+        "GIT_COMMITTER_EMAIL": "agent@localhost",
     }
 )
 """The whole environment of a run. Nothing of the worker's is in it."""

@@ -17,6 +17,8 @@ SYSTEM_FILES = (
 )  # fmt: skip
 """Of /etc nothing else: what names this host's people, services and keys stays outside."""
 
+_OPEN = ("/etc", "/etc/ssl", "/etc/pki", "/etc/pki/tls")
+
 MADE = {
     "/etc/passwd": f"root:x:0:0:root:/:/bin/false\nagent:x:{INNER}:{INNER}:agent:{HOME}:/bin/bash\n",
     "/etc/group": f"root:x:0:\nagent:x:{INNER}:\n",
@@ -78,6 +80,9 @@ def _system(box: Box) -> Iterator[str]:
             yield from ("--symlink", str(path.readlink()), str(path))
         elif path.is_dir():
             yield from ("--ro-bind", str(path), str(path))
+    # What lies above a mount is made for its maker alone where nobody says otherwise.
+    for name in _OPEN:
+        yield from ("--perms", "0755", "--dir", name)
     for name in SYSTEM_FILES:
         yield from ("--ro-bind-try", name, name)
     if box.python is not None:

@@ -260,3 +260,16 @@ def test_code_prints_and_its_faults_are_shown_as_an_interpreter_would(box: Bench
     assert result.text.startswith("42\nTraceback")
     assert "ValueError: x" in result.text
     assert "[exit 1" in result.text
+
+
+def test_a_folder_of_which_everything_steers_takes_nothing_new(box: Bench) -> None:
+    (box.workspace / "skills/deploy").mkdir(parents=True)
+    (box.workspace / "skills/deploy/SKILL.md").write_text("good\n")
+    result = run(box, "echo evil > skills/deploy/run.sh; mkdir skills/other; rm -rf skills; ls skills")
+    assert "Read-only file system" in result.text
+    assert [path.name for path in (box.workspace / "skills").rglob("*")] == ["deploy", "SKILL.md"]
+
+
+def test_git_works_though_its_configuration_does_not_stand(box: Bench) -> None:
+    assert "taken back: .git/config" in run(box, "git init -q . && git config core.pager evil").text
+    assert said(box, "echo a > a && git add a && git commit -qm first && git log --format=%s") == "first"

@@ -134,9 +134,11 @@ def _attached(workspace: int, attached: int | None) -> int | None:
 def _kept(workspace: int, before: ground.Look) -> tuple[Kept, ...]:
     """What stays as it is: files that steer, and what children work on. A link cannot be mounted over: it is looked at
     again afterwards."""
-    paths = [seen.path for seen in before.steering.values() if not seen.link]
+    paths = ["/".join(parts) for parts in before.guarded]
     if len(paths) > _MOST_KEPT:
-        raise Refused(f"the workspace has {len(paths):,} files that steer later work; at most {_MOST_KEPT} are guarded")
+        raise Refused(
+            f"the workspace has {len(paths):,} places that steer later work; at most {_MOST_KEPT} are guarded"
+        )
     kept = [Kept(path, os.open(path, os.O_PATH | os.O_NOFOLLOW, dir_fd=workspace)) for path in paths]
     with suppress(OSError):
         kept.append(Kept(CHILDREN, os.open(CHILDREN, ground.FOLDER, dir_fd=workspace)))

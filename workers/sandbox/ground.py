@@ -45,17 +45,15 @@ class Seen:
     def path(self) -> str:
         return "/".join(self.parts)
 
-    @property
-    def link(self) -> bool:
-        return stat.S_ISLNK(self.identity[-1])
-
 
 @dataclass(slots=True)
 class Look:
-    """`steering` by path; `closed`: folders of no concern to a run, which are covered; `odd`: pipes, sockets and
-    devices, through which a read-only folder is still a way out."""
+    """`steering` by path, and `guarded`, the outermost paths that hold all of it but links; `closed`: folders of no
+    concern to a run, which are covered; `odd`: pipes, sockets and devices, through which a read-only folder is still a
+    way out."""
 
     steering: dict[tuple[str, ...], Seen] = field(default_factory=dict[tuple[str, ...], Seen])
+    guarded: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     closed: list[str] = field(default_factory=list[str])
     odd: list[str] = field(default_factory=list[str])
 
@@ -79,7 +77,11 @@ def look(root: int, steers: Steers | None, *, owner: int | None = None, most: in
         entry = _given(met, owner) if strange and owner is not None else met
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
             found.odd.append("/".join(entry.parts))
-        if steers is not None and not stat.S_ISDIR(mode) and _steers(steers, entry):
+        if steers is None or not _steers(steers, entry):
+            continue
+        if not stat.S_ISLNK(mode) and not (found.guarded and _is_below(entry.parts, found.guarded[-1])):
+            found.guarded.append(entry.parts)
+        if not stat.S_ISDIR(mode):
             seen = _seen(entry, room)
             room -= len(seen.content or b"")
             found.steering[entry.parts] = seen
@@ -94,6 +96,11 @@ def _given(entry: Entry, owner: int) -> Entry:
         os.chown(name, owner, owner, dir_fd=entry.parent, follow_symlinks=False)
         return Entry(entry.parts, entry.parent, os.stat(name, dir_fd=entry.parent, follow_symlinks=False))
     return entry
+
+
+def _is_below(parts: tuple[str, ...], top: tuple[str, ...]) -> bool:
+    """The walk goes through a folder before it leaves it: what is below any of them is below the last one."""
+    return parts[: len(top)] == top
 
 
 def _steers(steers: Steers, entry: Entry) -> bool:

@@ -1,11 +1,10 @@
-"""Which files of a workspace steer later behaviour, for the wall."""
+"""Which files of a workspace no run may write: those that steer later behaviour, and the service's own."""
 
 from __future__ import annotations
 
-_FILES = frozenset({"agents.md", "claude.md", ".cursorrules", "soul.md", ".bashrc", ".profile", ".zshrc"})
+from shared.gate import steering
 
 
 def steers(parts: tuple[str, ...]) -> bool:
-    """Whether the file `parts` below a workspace, or a folder, is one of them."""
-    folded = [part.casefold() for part in parts]
-    return folded[-1] in _FILES or (".git" in folded[:-2] and folded[-2] == "hooks")
+    """Whether the file or folder `parts` below a workspace is one of them."""
+    return steering.steers(parts) or steering.own(parts)
