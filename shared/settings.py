@@ -61,6 +61,10 @@ class Settings(BaseModel):
     provider_limit: int | None = Field(default=None, ge=1)
     parent_limit: int | None = Field(default=None, ge=1)
     max_steps: int = Field(default=90, ge=1, le=1000)
+    repeat_failures: int = Field(default=3, ge=0)
+    """How often the same call may fail the same way in a turn before its tool use ends and the model is asked to account
+    for it; and how many calls in a row may bring nothing new. 0 is no end."""
+    repeat_stale: int = Field(default=12, ge=0)
     approve_tools: str = ""
     """Tools that a person must allow, each `tool`, `tool:role` or `tool:role:four_eyes`, with commas between."""
     gate_modes: str = ""

@@ -20,6 +20,7 @@ from shared.request.assembled import Request
 from shared.request.projection import MessageRow
 from shared.store.waits import Woken
 from shared.values import Purpose, SessionKind, TurnClass
+from workers.circling import Circle
 from workers.providers.sockets import Cancel
 from workers.reduction.sizes import Tally
 from workers.reduction.state import Context
@@ -145,6 +146,8 @@ class Held:
     last_tool: str | None = None
     stopped_tools: Mapping[str, str] = field(default_factory=dict[str, str])
     """Tools that an admin has stopped, with what a call of one is told. Replaced as a whole, from any thread."""
+    circle: Circle = field(default_factory=Circle)
+    """What came of its tool runs, and whether there are to be any more."""
     gives_way: bool = False
     """It has the only slot of its worker, which a question may claim between two of its steps."""
     told_warm: bool = False

@@ -13,6 +13,7 @@ from shared.errors import LeaseLost, NightshiftError
 from shared.values import CallStatus, EventKind, InboxKind, ParkReason, Purpose, Refund, TurnClass, TurnStatus
 from workers import (
     asked,
+    circling,
     claiming,
     conversing,
     gathering,
@@ -23,6 +24,7 @@ from workers import (
     resuming,
     toolbatch,
 )
+from workers.circling import Stop
 from workers.emit import emit
 from workers.held import STEERED, Held, Interrupt
 from workers.outgoing import Finished
@@ -95,6 +97,8 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
             batch = NO_RUNS
             continue
         gathered = gathering.gather(held, results, rows)
+        if gathered.folds:
+            held.circle.forget()
         if len(gathered.folds) == gathering.FOLD_LIMIT:  # more may wait, which no call should go out without
             reserving.commit_rows(ports, held, gathered)
             batch, silent = NO_RUNS, False
@@ -127,6 +131,8 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
 def _take_up(ports: Ports, held: Held) -> Batch:
     """What the last committed step left open, as it stands now."""
     left = resuming.left_open(ports, held)
+    if held.step > 0:
+        held.circle = circling.read(ports.database, held.claim.turn, circling.limits(ports.settings))
     if left.wait is not None:
         return Batch((), left.wait)
     batch = toolbatch.run_batch(ports, held, left.runs)
@@ -199,7 +205,7 @@ def _plan(
     if again:
         final = held.failed_purpose is Purpose.FINAL
     else:
-        final = (silent and gathered.empty) or held.steps_used >= held.claim.max_steps
+        final = (silent and gathered.empty) or held.steps_used >= held.claim.max_steps or held.circle.stop is not None
     if not final:
         considered = consider.consider(ports, held, gathered)
         if considered is None:
@@ -209,13 +215,24 @@ def _plan(
             reserving.commit_rows(ports, held, considered)
         return planned
     reserving.commit_rows(ports, held, gathered)
-    cause = last_words.Cause.STEPS if held.steps_used >= held.claim.max_steps else last_words.Cause.NO_TEXT
-    tail = last_words.tail(cause)
+    tail = last_words.tail(_why_last(held))
     for _ in range(CAP_CHANGES):  # what was gathered stands, so there is nothing else to look at again
         planned = reserving.reserve(ports, held, gathering.NOTHING, Purpose.FINAL, tail=tail)
         if not isinstance(planned, Arrived):
             return planned
     raise NightshiftError("the caps of this turn change faster than it can reserve a call", code="caps_moving")
+
+
+def _why_last(held: Held) -> last_words.Cause:
+    if held.steps_used >= held.claim.max_steps:
+        return last_words.Cause.STEPS
+    match held.circle.stop:
+        case Stop.FAILING:
+            return last_words.Cause.FAILING
+        case Stop.STALE:
+            return last_words.Cause.STALE
+        case None:
+            return last_words.Cause.NO_TEXT
 
 
 def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnOutcome | _Stepped | None:
