@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from shared import mcp
 from shared.errors import SettingsError
 from shared.values import Role
 
@@ -12,7 +13,7 @@ NAME = "NIGHTSHIFT_APPROVE_TOOLS"
 TOOLS = frozenset(
     {
         "clarify", "delegate_task", "git_log", "list_files", "memory", "patch", "read_artifact", "read_file",
-        "search_files", "session_search", "skills", "todo", "web_fetch", "write_file",
+        "run_code", "search_files", "session_search", "skills", "terminal", "todo", "web_fetch", "write_file",
     }
 )  # fmt: skip
 """The tools that a worker carries, for those that may not import them. A test holds it against the registry."""
@@ -33,7 +34,7 @@ def parse(setting: str, known: Collection[str] | None = None) -> dict[str, Deman
     for part in filter(None, (word.strip() for word in setting.split(","))):
         name, _, rest = part.partition(":")
         role, _, eyes = rest.partition(":")
-        if known is not None and name not in known:
+        if known is not None and name not in known and not name.startswith(mcp.PREFIX):  # a server may come later
             raise SettingsError(f"{NAME}: there is no tool '{name}'; tools: {', '.join(sorted(known))}")
         if eyes not in ("", "four_eyes"):
             raise SettingsError(f"{NAME}: '{eyes}' is not 'four_eyes' ({part})")

@@ -15,9 +15,11 @@ from workers.tools import (
     patch,
     read_artifact,
     read_file,
+    run_code,
     search_files,
     session_search,
     skills,
+    terminal,
     todo,
     web_fetch,
     write_file,
@@ -35,9 +37,11 @@ _ALL = {
         patch,
         read_artifact,
         read_file,
+        run_code,
         search_files,
         session_search,
         skills,
+        terminal,
         todo,
         web_fetch,
         write_file,
@@ -51,6 +55,15 @@ def add(tool: Tool) -> None:
     if tool.name in _ALL:
         raise ValueError(f"there is a tool {tool.name} already")
     _ALL[tool.name] = tool
+
+
+def carry(prefix: str, tools: Iterable[Tool]) -> None:
+    """Have these, and no others whose name begins so: the tools of a server as they are now. No session that stands is
+    offered them before its next epoch."""
+    names = {tool.name: tool for tool in tools}
+    _ALL.update(names)
+    for name in [name for name in tuple(_ALL) if name.startswith(prefix) and name not in names]:
+        del _ALL[name]
 
 
 FORMER: Mapping[str, str] = MappingProxyType({"ask_person": "clarify", "skill_view": "skills"})
