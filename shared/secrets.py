@@ -13,9 +13,14 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from shared.errors import NightshiftError
+
+if TYPE_CHECKING:  # the settings know by what a variable of a secret begins
+    from shared.settings import Settings
 
 VARIABLE = "NIGHTSHIFT_SECRET_"
 NAME = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
@@ -137,3 +142,12 @@ def _read(path: Path) -> str | None:
         raise SecretUnusable(f"the secret {path.name} is no text") from error
     finally:
         os.close(fd)
+
+
+def known(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Every key that a process with these settings could ever come by: what no text of its may hold."""
+    addresses = (settings.database_url, settings.database_direct_url, settings.redis_url)
+    passwords = (urlsplit(address).password for address in addresses if address)
+    own = (settings.provider_key, settings.token, settings.rehearsal_token, *passwords)
+    found = (secret.value for secret in Secrets(settings.secrets_folder, environ).all())
+    return tuple(value for value in (*own, *found) if value)

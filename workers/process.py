@@ -18,7 +18,7 @@ import psycopg
 import structlog
 from celery import signals as celery_signals
 
-from shared import doorbell, logs, stream
+from shared import doorbell, logs, redact, secrets, stream
 from shared import settings as settings_module
 from shared.errors import FAILED, NightshiftError, exit_code
 from shared.life import Life
@@ -30,6 +30,7 @@ from workers.hearing import Hearing
 from workers.held import Interrupt
 from workers.hints import Hints, Turns
 from workers.look import Slots, look
+from workers.mcp.servers import Servers
 from workers.pause import Pauses
 from workers.ports import Ports
 from workers.providers import wire
@@ -92,6 +93,9 @@ def _serve(settings: Settings) -> int:
     hints = Hints(turns, ports.database, life, redis_client)
     hints.start()
     child.LAUNCHER.start()
+    redact.REDACTOR.learn(secrets.known(settings))
+    servers = Servers(settings)
+    servers.start()
     queues = sorted({QUEUES[TurnClass.JOB if c is TurnClass.CHORE else c] for c in classes})
     hearing = Hearing(
         redis_client, queues, lambda: len(turns) < settings.slots and not life.draining, _end_me, lambda: len(turns) > 0
@@ -104,6 +108,7 @@ def _serve(settings: Settings) -> int:
     finally:
         hearing.stop()
         hints.stop()
+        servers.close()
         ports.publisher.close()
         life.stop("drained" if life.draining else "consumer ended")
         ports.database.close()

@@ -20,10 +20,11 @@ from typing import Any
 
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CONNECTION_CLOSED
 
 from workers.mcp import frames, told
 
-_ROOM_BYTES = 160 * 1024 * 1024
+_ROOM_BYTES = 64 * 1024 * 1024
 """Above what the bridge has once it is connected."""
 _MOST_PAGES = 10
 _ENTER = (
@@ -51,7 +52,7 @@ async def _serve(job: socket.socket) -> None:
                     bridge.say(ready=True, tools=await _listed(client))
                     patience.reschedule(None)
                     _bound_memory()
-                    await bridge.answer(reader, client)
+                    await bridge.until_gone(reader, client)
         except frames.Broken:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises here, the server could not be spoken with
@@ -69,6 +70,8 @@ class _Bridge:
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
+        self.gone = asyncio.Event()
+        """The server is: there is nothing left to bridge to."""
         self._calls: dict[int, asyncio.Task[None]] = {}
 
     def say(self, **message: Any) -> None:
@@ -79,7 +82,15 @@ class _Bridge:
         if type(message).__name__ == "ToolListChangedNotification":
             self.say(changed=True)
 
-    async def answer(self, reader: asyncio.StreamReader, client: Client) -> None:
+    async def until_gone(self, reader: asyncio.StreamReader, client: Client) -> None:
+        over = {asyncio.create_task(self._answer(reader, client)), asyncio.create_task(self.gone.wait())}
+        done, _ = await asyncio.wait(over, return_when=asyncio.FIRST_COMPLETED)
+        with suppress(ConnectionError):
+            await self._writer.drain()
+        for task in done:
+            task.result()
+
+    async def _answer(self, reader: asyncio.StreamReader, client: Client) -> None:
         while True:
             order = await _read(reader)
             number = int(order["id"])
@@ -109,6 +120,8 @@ class _Bridge:
             os._exit(1)
         except MCPError as error:  # the server's answer, and the model's to read: what is wrong with its arguments
             self.say(id=number, **told.refusal(error))
+            if error.code == CONNECTION_CLOSED:
+                self.gone.set()
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - one call's failure, as a word; the server's own words stay here

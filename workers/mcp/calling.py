@@ -60,6 +60,7 @@ def call(
         server.suspect(connection, "it ended during a call")
         raise _unanswered(server, "it ended during the call", once=once) from error
     except Refused as error:
+        server.suspect(connection, words(error), over=error.why != "time")
         raise _unanswered(server, words(error), once=once) from error
     server.answered()
     return shown(server.name, answer)

@@ -114,7 +114,7 @@ def _cycle(schema: dict[str, object]) -> str | None:
     }
     edges = {name: _references(body) for name, body in definitions.items()}
     edges["#"] = _references({key: body for key, body in schema.items() if key not in ("$defs", "definitions")})
-    if any(target not in definitions for targets in edges.values() for target in targets):
+    if any(target not in edges for targets in edges.values() for target in targets):
         return "its schema refers to what it does not define"
     done: set[str] = set()
     while ready := [name for name, targets in edges.items() if name not in done and set(targets) <= done]:

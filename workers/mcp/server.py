@@ -28,11 +28,12 @@ _log = structlog.stdlib.get_logger(__name__)
 
 
 class Unreachable(Exception):
-    """No call went out; `why` is a few words."""
+    """No call went out; `why` is a few words. `later`: nobody tried just now, it is left alone for a while."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, *, later: bool = False) -> None:
         super().__init__(why)
         self.why = why
+        self.later = later
 
 
 class Server:
@@ -66,7 +67,7 @@ class Server:
                 return self._connection
             now = self._now()
             if not self._breaker.may_try(now):
-                raise Unreachable(f"{self._why}; it is tried again in a while")
+                raise Unreachable(self._why, later=True)
             self._breaker = self._breaker.tried(now, self._config.connect_s)
             self._drop()
             try:
@@ -102,10 +103,10 @@ class Server:
             with self._lock:
                 self._breaker = self._breaker.worked()
 
-    def suspect(self, connection: Connection, why: str) -> None:
-        """A call got no answer. Where the bridge does not answer either, or this is how it goes again and again, it is
-        ended: a new one is had once the breaker lets somebody try."""
-        dead = connection.gone or not connection.lives()
+    def suspect(self, connection: Connection, why: str, *, over: bool = False) -> None:
+        """A call got no answer. Where it is `over` with the server, the bridge does not answer either, or this is how
+        it goes again and again, the bridge is ended: a new one is had once the breaker lets somebody try."""
+        dead = over or connection.gone or not connection.lives()
         with self._lock:
             if self._connection is connection:
                 self._failed(why)

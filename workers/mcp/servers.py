@@ -31,6 +31,7 @@ from workers.tools.tool import Tool
 from workers.tools.touching import NOTHING, always
 
 AGAIN_S = 5.0
+NOT_TRIED = "it is not connected yet"
 _MOST_KEPT = 16
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -51,14 +52,14 @@ class Servers:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Connect to each, and wait a while for them; whoever is late is tried again and again until `close`."""
+        """Connect to each, and wait a while until each was; whoever is late is tried again and again until `close`."""
         for name in self._configs:
-            self._lacking[name] = "it is not connected yet"
+            self._lacking[name] = NOT_TRIED
             thread = threading.Thread(target=self._look_after, args=(name,), name=f"mcp-{name}", daemon=True)
             self._threads.append(thread)
             thread.start()
         until = time.monotonic() + self._wait_s
-        while any(why is not None for why in self._lacking.values()) and time.monotonic() < until:
+        while NOT_TRIED in self._lacking.values() and time.monotonic() < until:
             if self._stop.wait(0.05):
                 return
 
@@ -89,8 +90,9 @@ class Servers:
             server = self._server(name, self._authority(name, context))
             connection = server.connected()
         except (Unreachable, SecretMissing, SecretUnusable) as error:
-            why = error.why if isinstance(error, Unreachable) else error.message
-            raise ToolRefused(f"the tool server {name} cannot be used now: {why}. Nothing was done") from error
+            later = "; it is tried again in a while" if isinstance(error, Unreachable) and error.later else ""
+            words = f"the tool server {name} cannot be used now: {_why(error)}{later}. Nothing was done"
+            raise ToolRefused(words) from error
         return calling.call(server, connection, self._configs[name], offer, context, arguments)
 
     def _look_after(self, name: str) -> None:
@@ -108,7 +110,7 @@ class Servers:
                     self._offer(name, server)
                 self._lacking[name] = None
             except (Unreachable, SecretMissing, SecretUnusable) as error:
-                self._lacking[name] = error.why if isinstance(error, Unreachable) else error.message
+                self._lacking[name] = _why(error)
             self._stop.wait(AGAIN_S if name not in self._stale else 0.2)
 
     def _offer(self, name: str, server: Server) -> None:
@@ -166,3 +168,7 @@ class Servers:
                 redact.REDACTOR.learn((value,))
             values[name] = value
         return values
+
+
+def _why(error: Unreachable | SecretMissing | SecretUnusable) -> str:
+    return error.why if isinstance(error, Unreachable) else error.message

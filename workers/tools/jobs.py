@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from shared.boottime import boottime
+from workers.mcp import bridge_job
 from workers.sandbox import box_job
 from workers.tools import confine, git_job, render_job, rendered, search_job
 
@@ -40,6 +41,8 @@ def run(job: socket.socket, begin_by: float) -> int:
             os.lseek(fd, 0, os.SEEK_SET)
     seconds, wall_seconds = bounds(float(request["until"]), boottime(), acts=bool(request["acts"]))
     kind = str(request["job"])
+    if kind == "mcp":
+        return bridge_job.become(job)
     if kind == "box":
         confine.end_after(wall_seconds)
         return box_job.supervise(job, request, fds, begin_by)

@@ -78,6 +78,9 @@ class Tool:
     look: str | None = None
     touches: Callable[[Arguments], Touch | None] | None = None
     lacks: Callable[[Settings], str | None] | None = None
+    ours: bool = True
+    """Whether `schema` was written here. Of another only that the arguments are an object is checked: who wrote it
+    judges the rest."""
     run_s: float = RUN_S
     """How long a run may take and, where it may not simply be repeated, until when it acts after it was `started`."""
 
