@@ -102,6 +102,8 @@ class Settings(BaseModel):
     """Tool servers by name: tables `[mcp.NAME]`."""
     mcp_wait_s: float = Field(default=10.0, ge=0, le=120)
     """How long a worker that starts waits for them. One that comes later is there at the next epoch."""
+    hooks: str = ""
+    """Hooks of installed packages (shared/hooks.py) that stand around each tool call, with commas between."""
     secrets: Path | None = None
     """Folder of secrets (shared/secrets.py); `secrets` of the home where it is not set."""
 

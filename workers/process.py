@@ -26,6 +26,7 @@ from shared.settings import Settings
 from shared.store import revision
 from shared.store.pool import Database
 from shared.values import QUEUES, TurnClass
+from workers import hooks
 from workers.hearing import Hearing
 from workers.held import Interrupt
 from workers.hints import Hints, Turns
@@ -73,6 +74,7 @@ def _with_slots(settings: Settings, argv: list[str]) -> Settings:
 
 def _serve(settings: Settings) -> int:
     rules.demands(settings.approve_tools)  # a wrong one stops the start, not the first call of that tool
+    hooks.use(hooks.load(settings.hooks))
     with psycopg.connect(settings.direct_url, connect_timeout=5) as connection:
         revision.check(connection)
     classes = tuple(TurnClass(name.strip()) for name in settings.classes.split(","))

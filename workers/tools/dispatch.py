@@ -14,6 +14,7 @@ import structlog
 from shared.errors import StoreError
 from shared.redact import REDACTOR
 from shared.text import bounded, clean_text
+from workers import hooks
 from workers.tools import arguments
 from workers.tools.context import Came, ToolContext, ToolLost, ToolRefused, ToolResult, ToolStopped, check_going
 from workers.tools.registry import TOOLS
@@ -43,7 +44,11 @@ def _ran(context: ToolContext, name: str, arguments_text: str, allowed: Collecti
             return _unknown(name, allowed)
         check_going(context)
         given = arguments.parse(arguments_text, tool.schema) if tool.ours else arguments.read(arguments_text)
-        return fitting(tool, tool.run(context, given))
+        around = hooks.standing()
+        denied = around.before(context, name, given)
+        if denied is not None:
+            return denied
+        return around.after(context, name, given, without_keys(fitting(tool, tool.run(context, given))))
     except ToolRefused as refused:
         return ToolResult(clean_text(refused.message), is_error=True)
     except StoreError:
