@@ -49,7 +49,7 @@ def _run(asked: argparse.Namespace) -> Exit | int:
 
 
 def _with_client(asked: argparse.Namespace, client: object) -> Exit:
-    from api.cli import approvals, chat, jobs, ledger, memory, people, search, sessions, stops, turns
+    from api.cli import approvals, chat, gate, jobs, ledger, memory, people, search, sessions, stops, turns
     from api.cli import asked as of_transcript
     from api.cli.client import Client
 
@@ -85,6 +85,12 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
             return approvals.approve(client, asked)
         case "deny":
             return approvals.deny(client, asked)
+        case "gate":
+            return gate.gate(client, asked)
+        case "grants":
+            return gate.grants(client, asked)
+        case "bypass":
+            return gate.bypass(client, asked)
         case "jobs":
             return jobs.run(client, asked)
         case "stop":

@@ -92,6 +92,6 @@ def vital(word: str, cwd: str = ".") -> str | None:
 
 def raw_device(word: str, cwd: str = ".") -> bool:
     text = path(word, cwd).text
-    if any(mark in text for mark in (STAR, ONE)) and text.startswith("/"):
+    if any(mark in text for mark in (STAR, ONE)) and text.startswith("/dev/"):
         return any(could_be(text, f"/dev/{name}") for name in _SOME_DEVICES)
     return RAW.match(text) is not None
