@@ -13,6 +13,7 @@ from shared.errors import LeaseLost, NightshiftError
 from shared.values import CallStatus, EventKind, InboxKind, ParkReason, Purpose, Refund, TurnClass, TurnStatus
 from workers import (
     asked,
+    budget,
     circling,
     claiming,
     conversing,
@@ -240,7 +241,10 @@ def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnO
     calls = reply.tool_calls if planned.purpose is Purpose.MAIN else ()
     runs = recording.runs_of(ports.life, calls, planned.step, partial(stands.held_back, ports, held))
     bill = conversing.bill(held, planned, reply)
-    outcome = conversing.settled(bill, reply, content, reasoning, runs)
+    outcome = replace(
+        conversing.settled(bill, reply, content, reasoning, runs),
+        refund=budget.of_tools([run.call.name for run in runs], held.refunds, held.claim.max_steps),
+    )
     ending = _ending(planned, reply) if not runs else None
     done = ending is not None and ending.status is TurnStatus.DONE
     due = consider.due_after(ports, held, outcome.usage) if done and planned.purpose is Purpose.MAIN else None

@@ -273,3 +273,14 @@ def test_a_folder_of_which_everything_steers_takes_nothing_new(box: Bench) -> No
 def test_git_works_though_its_configuration_does_not_stand(box: Bench) -> None:
     assert "taken back: .git/config" in run(box, "git init -q . && git config core.pager evil").text
     assert said(box, "echo a > a && git add a && git commit -qm first && git log --format=%s") == "first"
+
+
+@pytest.mark.parametrize(
+    "road", ["mkdir -p sub/.NightShift; echo x > sub/.NightShift/a", "echo x > sub/admin-token.secret"]
+)
+def test_nothing_is_hidden_in_what_looks_like_the_state_of_a_service(box: Bench, road: str) -> None:
+    (box.workspace / "sub").mkdir()
+    (box.workspace / "sub/mine.txt").write_text("mine")
+    result = run(box, f"{road}; echo evil > sub/AGENTS.md")
+    assert "taken back: sub/" in result.text
+    assert [path.name for path in (box.workspace / "sub").iterdir()] == ["mine.txt"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -185,9 +186,9 @@ def _open_inner(folder: int, name: str) -> int | None:
 def take_back(root: int, before: Look, steers: Steers) -> tuple[list[str], list[str]]:
     """Files that steer are as they were before. What was taken back, as paths; and what differs and could not be put
     back, because it is too large to have been kept. Raises TooMuch where not all was looked at."""
-    done: list[str] = []
     lost: list[str] = []
-    after = look(root, steers, most=MOST_AFTER).steering
+    seen_now, done = _opened(root, before, steers)
+    after = seen_now.steering
     moved = {seen.identity for seen in before.steering.values()}
     for parts, seen in after.items():
         old = before.steering.get(parts)
@@ -210,6 +211,29 @@ def take_back(root: int, before: Look, steers: Steers) -> tuple[list[str], list[
         else:
             lost.append(old.path)
     return done, lost
+
+
+def _opened(root: int, before: Look, steers: Steers) -> tuple[Look, list[str]]:
+    """All below the folder as it is now, with nothing new that would be passed over as the state of a service; and what
+    was removed for that."""
+    after = look(root, steers, most=MOST_AFTER)
+    new = [tuple(path.split("/")) for path in after.closed if path not in before.closed]
+    if not new:
+        return after, []
+    removed: list[str] = []
+    for parts in new:
+        mark = parts if parts[-1].casefold() == PRIVATE else (*parts, beneath.HOME_MARK)
+        _remove_whole(root, mark)
+        removed.append("/".join(mark))
+    return look(root, steers, most=MOST_AFTER), removed
+
+
+def _remove_whole(root: int, parts: tuple[str, ...]) -> None:
+    with suppress(OSError), _folder(root, parts[:-1]) as folder:
+        try:
+            os.unlink(parts[-1], dir_fd=folder)
+        except IsADirectoryError:
+            shutil.rmtree(parts[-1], ignore_errors=True, dir_fd=folder)
 
 
 def _left(before: Look, after: dict[tuple[str, ...], Seen], seen: Seen) -> bool:

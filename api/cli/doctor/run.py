@@ -16,6 +16,7 @@ from shared.errors import SettingsError
 CHECKS: tuple[Check, ...] = (
     machine.python,
     machine.programs,
+    machine.sandbox,
     machine.disk,
     machine.servers,
     database.database,
