@@ -36,6 +36,7 @@ from workers.pause import Pauses
 from workers.ports import Ports
 from workers.providers import wire
 from workers.publish import Publisher
+from workers.sandbox import wall
 from workers.tools import child
 from workers.waiting import rules
 
@@ -82,6 +83,7 @@ def _serve(settings: Settings) -> int:
     life.start()
     app = doorbell.celery_app(settings.redis_url, connections=settings.slots + 8)
     redis_client = stream.connect(settings.redis_url, connections=32)
+    telemetry, stop_telling = telling.begin(settings, life.boot_id)
     ports = Ports(
         settings=settings,
         database=Database(settings.database_url, size=POOL_SIZE, wait_s=POOL_WAIT_S),
@@ -90,11 +92,13 @@ def _serve(settings: Settings) -> int:
         life=life,
         doorbell=doorbell.Doorbell(app),
         pauses=Pauses(settings.pause_at),
+        telemetry=telemetry,
     )
     turns = Turns()
     hints = Hints(turns, ports.database, life, redis_client)
     hints.start()
     child.LAUNCHER.start()
+    threading.Thread(target=wall.way, name="wall", daemon=True).start()  # tried before the first session asks for it
     redact.REDACTOR.learn(secrets.known(settings))
     servers = Servers(settings)
     servers.start()
@@ -111,6 +115,7 @@ def _serve(settings: Settings) -> int:
         hearing.stop()
         hints.stop()
         servers.close()
+        stop_telling()
         ports.publisher.close()
         life.stop("drained" if life.draining else "consumer ended")
         ports.database.close()
