@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -110,6 +111,23 @@ def test_a_tool_that_raises_is_an_error_result_with_no_path_and_no_quote(
             "error": "FileNotFoundError",
         }
     ]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, b"bytes", "a bare text", ToolResult(cast("str", b"bytes"))],
+    ids=["none", "bytes", "text", "bytes_inside"],
+)
+def test_a_tool_that_gives_no_result_is_an_error_result(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, given: object
+) -> None:
+    def odd(context: ToolContext, arguments: Arguments) -> ToolResult:
+        del context, arguments
+        return cast("ToolResult", given)
+
+    monkeypatch.setattr("workers.tools.dispatch.TOOLS", _tool("odd", odd))
+    with capture_logs():
+        assert bench.error("odd").endswith("this is a fault of the tool")
 
 
 def test_no_tool_passes_its_cap(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from workers.tools.touching import Files, Touch
 
 _MOST_BYTES = 1_000_000
 _MOST_DIFF = 6_000
-_CAP = 8_000
+_CAP = 24_000  # the diff, and a path as long as one may be
 _READ = 1 << 16
 
 
