@@ -52,9 +52,10 @@ def arguments(box: Box, *, switch: bool, made: dict[str, int], filter_fd: int | 
 def _spaces(*, switch: bool) -> Iterator[str]:
     yield from ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
     if switch:
-        # Of all that the namespace's root may do, only the way down to INNER is left, and that is given up there.
+        # Of all that the namespace's root may do, only the way into a workspace that is closed to others and the way
+        # down to INNER are left, and those are given up there.
         yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
-        yield from ("--cap-add", "CAP_SETPCAP")
+        yield from ("--cap-add", "CAP_SETPCAP", "--cap-add", "CAP_DAC_READ_SEARCH")
     else:
         yield from ("--unshare-user", "--disable-userns", "--uid", str(INNER), "--gid", str(INNER))
     yield from ("--hostname", "sandbox", "--die-with-parent", "--new-session")

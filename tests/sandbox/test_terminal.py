@@ -61,6 +61,12 @@ def test_a_command_works_in_the_workspace_and_says_how_it_ended_and_behind_which
     assert (box.workspace / "b.txt").read_text() == "two\n"
 
 
+def test_a_workspace_that_is_closed_to_others_is_its_runs_all_the_same(box: Bench) -> None:
+    box.workspace.chmod(0o700)
+    assert said(box, "pwd; echo x > a; cat a; grep -c . /proc/self/status > /dev/null") == "/workspace\nx"
+    assert "0000000000000000" in said(box, "grep CapEff /proc/self/status")
+
+
 def test_the_environment_is_the_list_and_nothing_else(box: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRILL_KEY", "of-the-worker")
     names = {line.partition("=")[0] for line in said(box, "env").splitlines()}
