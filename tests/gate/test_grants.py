@@ -9,20 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from deploy.local.servers import Servers
 from shared.gate.asking import Command
 from shared.values import Role
-from tests.api.conftest import fresh_database
-from tests.api.serving import Api, Person, serving, settings_for
+from tests.api.serving import Api, Person
 from tests.ground import Ground, Rehearsal, ground
 from workers.waiting import gating
-
-
-@pytest.fixture(scope="module")
-def api(servers: Servers, template: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[Api]:
-    home = tmp_path_factory.mktemp("home")
-    with fresh_database(servers, template) as url, serving(settings_for(url, servers.valkey.url, home)) as running:
-        yield running
 
 
 @pytest.fixture
