@@ -137,6 +137,10 @@ class Settings(BaseModel):
     test_clock: bool = False
     strict: bool = False
     """A broken prefix is an error, not only an event: the tests run so."""
+    metrics_listen: str = ""
+    """`host:port` at which a worker serves its own figures for Prometheus; nowhere if empty."""
+    otlp_endpoint: str = ""
+    """Base address of a collector that gets the same figures over OTLP/HTTP; none if empty."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     pause_at: str = ""
     """Test only: 'point:directory' blocks a worker at a named point until the file directory/go exists."""

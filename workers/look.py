@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 import structlog
 
 from shared.errors import LeaseLost, StoreUnavailable
-from shared.values import EventKind, TurnClass
-from workers import claiming, faulting, loop
+from shared.values import EventKind, TurnClass, TurnStatus
+from workers import claiming, faulting, loop, telling
 from workers.emit import emit
 from workers.held import Held, Interrupt
 from workers.hints import Turns
@@ -151,6 +151,7 @@ def _drive(ports: Ports, held: Held) -> TurnOutcome | None:
             return None
         outcome = Ended(ending)
     _announce(ports, held, outcome)
+    telling.turn_left(ports.telemetry, held, _left_as(outcome))
     if isinstance(outcome, Ended) and claim.parent is not None:
         tell_end(ports, claim.turn)
     if held.woken is not None and held.woken.turn_class is not None:
@@ -178,6 +179,18 @@ def _announce(ports: Ports, held: Held, outcome: TurnOutcome) -> None:
         case Released():
             ports.publisher.flush()
             ports.doorbell.ring(held.claim.turn_class)
+        case _:
+            assert_never(outcome)
+
+
+def _left_as(outcome: TurnOutcome) -> TurnStatus:
+    match outcome:
+        case Ended(ending):
+            return ending.status
+        case Parked():
+            return TurnStatus.PARKED
+        case Released():
+            return TurnStatus.QUEUED
         case _:
             assert_never(outcome)
 

@@ -26,7 +26,7 @@ from shared.settings import Settings
 from shared.store import revision
 from shared.store.pool import Database
 from shared.values import QUEUES, TurnClass
-from workers import hooks
+from workers import hooks, telling
 from workers.hearing import Hearing
 from workers.held import Interrupt
 from workers.hints import Hints, Turns
@@ -83,6 +83,7 @@ def _serve(settings: Settings) -> int:
     life.start()
     app = doorbell.celery_app(settings.redis_url, connections=settings.slots + 8)
     redis_client = stream.connect(settings.redis_url, connections=32)
+    telemetry, stop_telling = telling.begin(settings, life.boot_id)
     ports = Ports(
         settings=settings,
         database=Database(settings.database_url, size=POOL_SIZE, wait_s=POOL_WAIT_S),
@@ -91,6 +92,7 @@ def _serve(settings: Settings) -> int:
         life=life,
         doorbell=doorbell.Doorbell(app),
         pauses=Pauses(settings.pause_at),
+        telemetry=telemetry,
     )
     turns = Turns()
     hints = Hints(turns, ports.database, life, redis_client)
@@ -113,6 +115,7 @@ def _serve(settings: Settings) -> int:
         hearing.stop()
         hints.stop()
         servers.close()
+        stop_telling()
         ports.publisher.close()
         life.stop("drained" if life.draining else "consumer ended")
         ports.database.close()

@@ -25,7 +25,7 @@ from shared.store.statements import one, run, turn_end, waiting
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import CallStatus, Purpose, Refund, Repeat, RunStatus, TurnStatus
-from workers import fence, gathering, grants, reserving
+from workers import fence, gathering, grants, reserving, telling
 from workers.compaction import breaker
 from workers.grants import Grant
 from workers.held import Held
@@ -165,6 +165,7 @@ def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending:
     _mirror(held, planned, outcome, context, written, over=over)
     if not written:
         held.context = ports.database.read(lambda c: state.load(c, held.claim.session))
+    telling.call_ended(ports.telemetry, held, planned, outcome)
     return recorded
 
 

@@ -21,7 +21,7 @@ from shared.store.statements import one
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import EventKind, Repeat, RunStatus
-from workers import abreast, batch_room, circling, fence, grants, reading
+from workers import abreast, batch_room, circling, fence, grants, reading, telling
 from workers.batch_room import Room
 from workers.circling import NOT_RUN
 from workers.emit import emit
@@ -221,6 +221,7 @@ def _tell(ports: Ports, held: Held, finished: Finished, note: str | None) -> Non
         ports, held, EventKind.TOOL_FINISHED, step=finished.step, ordinal=finished.ordinal, tool=finished.tool,
         status=finished.status, is_error=finished.is_error, chars=len(finished.text), note=note,
     )  # fmt: skip
+    telling.tool_ran(ports.telemetry, held, finished)
 
 
 def _granted(ports: Ports, held: Held, run: Run) -> Grant | None:
