@@ -126,7 +126,7 @@ def _memory(house: House) -> list[Figure]:
         done = 0
         while done < TURNS:
             turns = house.send(sessions[:SAMPLE], "go on")
-            house.wait(turns, 300)
+            house.wait(turns, 120)
             done += len(turns)
             seen.append((done, _settled(worker)))
     after = [(turns, rss) for turns, rss in seen if turns >= FROM]
