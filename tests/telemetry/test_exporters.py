@@ -54,7 +54,7 @@ def test_a_turn_is_told_in_figures_and_in_no_words(worker: Ground, provider: Reh
         worker.ports = replace(worker.ports, telemetry=telemetry)
         session = worker.session()
         todo = {"name": "todo", "input": {"items": [{"text": WORDS, "done": False}]}}
-        odd = {"name": f"no_{WORDS}", "input": {}}
+        odd: dict[str, Any] = {"name": f"no_{WORDS}", "input": {}}
         provider.script([{"text": WORDS, "tools": [todo, odd]}, {"text": WORDS}], session=str(session))
         worker.turn(session, WORDS)
         worker.look()
