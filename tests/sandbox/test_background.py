@@ -19,7 +19,7 @@ from workers.held import Held
 from workers.sandbox import standing, wall
 from workers.sandbox.background import BACKGROUNDS, Backgrounds
 from workers.sandbox.ring import MOST, Ring
-from workers.tools import child, terminal
+from workers.tools import child, terminal, write_file
 from workers.tools.context import ToolContext, ToolRefused, ToolResult, store_of
 
 needs_a_wall = pytest.mark.skipif(wall.lacks_without_settings() is not None, reason="no sandbox here")
@@ -179,6 +179,17 @@ def test_only_turns_that_are_held_here_or_by_nobody_go_on(worker: Ground) -> Non
     asked = [mine, str(waiting), ended]
     assert standing.going_on(worker.database, asked, boot) == {mine, str(waiting)}
     assert standing.going_on(worker.database, asked, uuid4()) == {str(waiting)}
+
+
+@needs_a_wall
+def test_while_something_runs_no_file_that_steers_is_written_by_hand(run: ToolContext) -> None:
+    name = begin(run, "echo up; sleep 60")
+    poll_until(run, name, lambda result: "up" in result.text)
+    with pytest.raises(ToolRefused, match="end your background processes"):
+        write_file.run(run, {"path": "AGENTS.md", "content": "x"})
+    assert write_file.run(run, {"path": "a.txt", "content": "x"}).text.startswith("written")
+    terminal.run(run, {"process": name, "kill": True})
+    assert write_file.run(run, {"path": "AGENTS.md", "content": "x"}).text.startswith("written")
 
 
 @needs_a_wall

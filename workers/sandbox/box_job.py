@@ -66,7 +66,7 @@ def _whole(job: socket.socket, request: dict[str, Any], fds: list[int], begin_by
     way = way_of(request["way"])
     workspace, *others = fds
     attached = others.pop(0) if request["attached"] else None
-    before = ground.look(workspace, steers.steers, owner=OWNER if is_root() else None)
+    before = ground.look(workspace, steers.steers, owner=OWNER if is_root() else None, past=_children(way))
     made = _box(way, request, workspace, attached, others, before)
     scratch = _scratch(way)
     try:
@@ -82,6 +82,12 @@ def _whole(job: socket.socket, request: dict[str, Any], fds: list[int], begin_by
     except ground.TooMuch:
         told["differs"] = ["(more entries than can be looked through)"]
     return told
+
+
+def _children(way: Way) -> str | None:
+    """What children work on is theirs: no run of their parent's changes it, so none puts anything back in it. Behind
+    the weaker wall it can be written, and so is looked into."""
+    return CHILDREN if way.tier is Tier.ISOLATED else None
 
 
 def _scratch(way: Way) -> str:
@@ -140,7 +146,7 @@ def _kept(workspace: int, before: ground.Look) -> tuple[Kept, ...]:
             f"the workspace has {len(paths):,} places that steer later work; at most {_MOST_KEPT} are guarded"
         )
     kept = [Kept(path, os.open(path, os.O_PATH | os.O_NOFOLLOW, dir_fd=workspace)) for path in paths]
-    with suppress(OSError):
+    if before.passed_over:
         kept.append(Kept(CHILDREN, os.open(CHILDREN, ground.FOLDER, dir_fd=workspace)))
     return tuple(kept)
 

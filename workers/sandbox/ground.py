@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from workers.tools import beneath
-from workers.tools.places import PRIVATE
+from workers.tools.places import CHILDREN, PRIVATE
 
 MOST_BEFORE = 300_000
 """Entries of a folder that is looked through before a run; one that has more is not given to a run."""
@@ -50,10 +50,12 @@ class Seen:
 @dataclass(slots=True)
 class Look:
     """`steering` by path, and `guarded`, the outermost paths that hold all of it but links; `closed`: folders of no
-    concern to a run, which are covered; `odd`: pipes, sockets and devices, through which a read-only folder is still a
+    concern to a run, which are covered; `passed_over`: whether the folder of children is there, which a run cannot
+    write and which was not looked into; `odd`: pipes, sockets and devices, through which a read-only folder is still a
     way out."""
 
     steering: dict[tuple[str, ...], Seen] = field(default_factory=dict[tuple[str, ...], Seen])
+    passed_over: bool = False
     guarded: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     closed: list[str] = field(default_factory=list[str])
     odd: list[str] = field(default_factory=list[str])
@@ -66,13 +68,16 @@ class Entry:
     info: os.stat_result
 
 
-def look(root: int, steers: Steers | None, *, owner: int | None = None, most: int = MOST_BEFORE) -> Look:
-    """All below the folder `root`. With `owner`, whatever is another's becomes that user's. Raises TooMuch."""
-    found = Look()
+def look(
+    root: int, steers: Steers | None, *, owner: int | None = None, most: int = MOST_BEFORE, past: str | None = None
+) -> Look:
+    """All below the folder `root`. With `owner`, whatever is another's becomes that user's. The folder `past` in it is
+    not entered. Raises TooMuch."""
+    found = Look(passed_over=past is not None and beneath.kind_in(root, past) == "folder")
     room = _MOST_CONTENTS
     if owner is not None:
         os.fchown(root, owner, owner)
-    for met in _walk(root, found.closed, most):
+    for met in _walk(root, found.closed, most, past):
         mode = met.info.st_mode
         strange = owner is not None and met.info.st_uid != owner and (stat.S_ISDIR(mode) or met.info.st_nlink == 1)
         entry = _given(met, owner) if strange and owner is not None else met
@@ -124,7 +129,7 @@ def _seen(entry: Entry, room: int) -> Seen:
     return Seen(entry.parts, identity, content, stat.S_IMODE(info.st_mode) & 0o777)
 
 
-def _walk(root: int, closed: list[str], most: int) -> Iterator[Entry]:
+def _walk(root: int, closed: list[str], most: int, past: str | None) -> Iterator[Entry]:
     """Every entry, a folder before what is in it. Folders that belong to a stack or to another file system are told in
     `closed` and not entered. Raises TooMuch."""
     device = os.fstat(root).st_dev
@@ -150,7 +155,7 @@ def _walk(root: int, closed: list[str], most: int) -> Iterator[Entry]:
                     closed.append("/".join(parts))
                     continue
                 yield Entry(parts, level.fd, info)
-                if len(parts) < _MOST_DEPTH:
+                if len(parts) < _MOST_DEPTH and parts != (past,):
                     levels.append(_Level(inner, parts, _names(inner)))
                 else:
                     os.close(inner)
@@ -216,7 +221,8 @@ def take_back(root: int, before: Look, steers: Steers) -> tuple[list[str], list[
 def _opened(root: int, before: Look, steers: Steers) -> tuple[Look, list[str]]:
     """All below the folder as it is now, with nothing new that would be passed over as the state of a service; and what
     was removed for that."""
-    after = look(root, steers, most=MOST_AFTER)
+    past = CHILDREN if before.passed_over else None
+    after = look(root, steers, most=MOST_AFTER, past=past)
     new = [tuple(path.split("/")) for path in after.closed if path not in before.closed]
     if not new:
         return after, []
@@ -225,7 +231,7 @@ def _opened(root: int, before: Look, steers: Steers) -> tuple[Look, list[str]]:
         mark = parts if parts[-1].casefold() == PRIVATE else (*parts, beneath.HOME_MARK)
         _remove_whole(root, mark)
         removed.append("/".join(mark))
-    return look(root, steers, most=MOST_AFTER), removed
+    return look(root, steers, most=MOST_AFTER, past=past), removed
 
 
 def _remove_whole(root: int, parts: tuple[str, ...]) -> None:

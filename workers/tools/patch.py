@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from shared.text import bounded, clean_text
 from shared.values import Repeat
+from workers.sandbox.alone import must_be_alone
 from workers.tools import beneath, patching, putting
 from workers.tools.context import Arguments, ToolContext, ToolRefused, ToolResult, check_acting
 from workers.tools.places import Place, locate_for_writing, open_root
@@ -25,6 +26,7 @@ _READ = 1 << 16
 def run(context: ToolContext, arguments: Arguments) -> ToolResult:
     """The file is as before, but for the place; nothing is changed where the place is not clear."""
     place = locate_for_writing(context, text(arguments, "path", ""))
+    must_be_alone(context, place.parts)
     old, new = clean_text(text(arguments, "old", "")), clean_text(text(arguments, "new", ""))
     with open_root(context, place) as root:
         was, mark = _read(root, place)
