@@ -14,7 +14,7 @@ TOOLS = frozenset(
     {
         "clarify", "delegate_task", "git_log", "list_files", "memory", "patch", "read_artifact", "read_file",
         "run_code", "schedule_job", "search_files", "send_message", "session_search", "skills", "terminal", "todo",
-        "web_fetch", "write_file",
+        "web_fetch", "web_search", "write_file",
     }
 )  # fmt: skip
 """The tools that a worker carries, for those that may not import them. A test holds it against the registry."""

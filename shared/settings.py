@@ -62,8 +62,8 @@ class Settings(BaseModel):
     parent_limit: int | None = Field(default=None, ge=1)
     max_steps: int = Field(default=90, ge=1, le=1000)
     repeat_failures: int = Field(default=3, ge=0)
-    """How often the same call may fail the same way in a turn before its tool use ends and the model is asked to account
-    for it; and how many calls in a row may bring nothing new. 0 is no end."""
+    """How often the same call may fail the same way in a turn before its tool use ends and the model is asked to
+    account for it; and how many calls in a row may bring nothing new. 0 is no end."""
     repeat_stale: int = Field(default=12, ge=0)
     approve_tools: str = ""
     """Tools that a person must allow, each `tool`, `tool:role` or `tool:role:four_eyes`, with commas between."""
@@ -98,6 +98,11 @@ class Settings(BaseModel):
     """Hosts that pages may be fetched from, with commas between, `*.name` for all below it; any public one if empty."""
     web_open_hosts: str = ""
     """Each `host:port`, with commas between: fetched from though their address is none of the public internet."""
+    web_search: Literal["", "searxng", "brave"] = ""
+    """Which provider of search `web_search` asks; without one there is no such tool. Its key, where it wants one, is
+    the secret WEB_SEARCH_KEY."""
+    web_search_url: str = ""
+    """Base address of that provider, where it is not its public one."""
     mcp: Annotated[dict[str, McpServer], BeforeValidator(servers)] = Field(default_factory=dict[str, McpServer])
     """Tool servers by name: tables `[mcp.NAME]`."""
     mcp_wait_s: float = Field(default=10.0, ge=0, le=120)
@@ -110,6 +115,9 @@ class Settings(BaseModel):
     sandbox_tier: Literal["isolated", "confined"] = "confined"
     """The weakest wall behind which a model's commands and code may run; where a machine has less, those tools are not
     offered. What each is: shared/sandbox/tiers.py."""
+    sandbox_hosts: str = ""
+    """Hosts that commands and code may reach, by a proxy, with commas between, `*.name` for all below it; none if
+    empty. With any, what they run is asked about as if it ran on this host."""
 
     stub_at_birth: bool = True
     """What may be done about a conversation that grows; each is decided by arithmetic (economics.md) and may be turned

@@ -24,6 +24,7 @@ from workers.tools import (
     terminal,
     todo,
     web_fetch,
+    web_search,
     write_file,
 )
 from workers.tools.tool import Tool
@@ -48,6 +49,7 @@ _ALL = {
         terminal,
         todo,
         web_fetch,
+        web_search,
         write_file,
     )
 }
