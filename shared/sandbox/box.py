@@ -12,6 +12,7 @@ HOME = "/home/agent"
 PYTHON = "/opt/python"
 OWNER = 60_600
 """Whom processes of a run belong to on the host where its worker is root; unassigned in every list of reserved ids."""
+PROXY_PORT = 3128
 INNER = 1000
 """What they call themselves inside."""
 
@@ -65,7 +66,8 @@ class Kept:
 class Box:
     """`command` sees `workspace` at INSIDE, the folder `attached` read-only below it at `input`, the interpreter's
     folder `python` at PYTHON, and the descriptors `passed` under their own numbers. The folders `covered` below the
-    workspace are empty for it, and so are the files `blank`."""
+    workspace are empty for it, and so are the files `blank`. Its network is its own and leads nowhere; with `network`
+    it is told of a proxy at PROXY_PORT, which whoever begins it opens there."""
 
     command: tuple[str, ...]
     workspace: int
@@ -75,4 +77,5 @@ class Box:
     covered: tuple[str, ...] = ()
     blank: tuple[str, ...] = ()
     passed: tuple[int, ...] = ()
+    network: bool = False
     bounds: Bounds = Bounds()

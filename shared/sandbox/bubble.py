@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from shared.sandbox.box import ENVIRONMENT, HOME, INNER, INSIDE, PYTHON, Box
+from shared.sandbox.box import ENVIRONMENT, HOME, INNER, INSIDE, PROXY_PORT, PYTHON, Box
 
 _LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 SYSTEM_FILES = (
@@ -28,9 +28,17 @@ MADE = {
 """Files that a program expects and that say nothing of the host."""
 
 
-def arguments(box: Box, *, switch: bool, made: dict[str, int], filter_fd: int | None) -> list[str]:
+PROXY = f"http://127.0.0.1:{PROXY_PORT}"
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+
+
+def arguments(
+    box: Box, *, switch: bool, made: dict[str, int], filter_fd: int | None, gate: tuple[int, int] | None = None
+) -> list[str]:
     """The arguments for `box`. With `switch` the caller has made the user namespace, as root, and the run changes to
-    INNER inside it; `made` has a descriptor with the content of each file that is made for it, by path."""
+    INNER inside it; `made` has a descriptor with the content of each file that is made for it, by path; `gate`: where
+    the pid of its first process is told, and from where a word must come before the command begins."""
+    environment = {**ENVIRONMENT, **(dict.fromkeys(_PROXIES, PROXY) if box.network else {})}
     return [
         *_spaces(switch=switch),
         *_system(box),
@@ -38,8 +46,9 @@ def arguments(box: Box, *, switch: bool, made: dict[str, int], filter_fd: int | 
         *_matter(box),
         *_made(made),
         *(() if filter_fd is None else ("--seccomp", str(filter_fd))),
+        *(() if gate is None else ("--info-fd", str(gate[0]), "--block-fd", str(gate[1]))),
         "--clearenv",
-        *(word for name, value in ENVIRONMENT.items() for word in ("--setenv", name, value)),
+        *(word for name, value in environment.items() for word in ("--setenv", name, value)),
         "--chdir", INSIDE,
         "--remount-ro", "/dev",
         "--remount-ro", "/",

@@ -6,11 +6,13 @@ This process must be single-threaded: it forks, and the child works on before it
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import resource
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,28 +35,53 @@ def is_root() -> bool:
     return os.geteuid() == 0
 
 
-def spawn(way: Way, box: Box, *, output: int, scratch: str = "") -> int:
+def spawn(way: Way, box: Box, *, output: int, scratch: str = "", inside: Callable[[int], None] | None = None) -> int:
     """The pid of a child that becomes `box`'s command by `way`, its output and complaints on `output`. `scratch` is, of
-    the tier confined, a folder of this host that the run may use for itself. Raises OSError where it cannot fork."""
+    the tier confined, a folder of this host that the run may use for itself. `inside` is called, of the tier isolated,
+    with the pid of a process in the run's name spaces, before the command begins. Raises OSError where it cannot fork.
+    """
     told, tell = os.pipe()
     go, let = os.pipe()
+    gate = (os.pipe(), os.pipe()) if inside is not None and way.tier is Tier.ISOLATED else None
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _child(way, box, output, scratch, (tell, go), parent)
-    os.close(tell)
-    os.close(go)
+        _child(way, box, output, scratch, _Steps(tell, go, None if gate is None else (gate[0][1], gate[1][0])), parent)
+    for fd in (tell, go, *(() if gate is None else (gate[0][1], gate[1][0]))):
+        os.close(fd)
     try:
         if way.tier is Tier.ISOLATED and is_root() and os.read(told, 1):
             _map(pid)
             os.write(let, b"x")
+        if gate is not None and inside is not None:
+            _begin_inside(gate[0][0], gate[1][1], inside)
     finally:
-        os.close(told)
-        os.close(let)
+        for fd in (told, let, *(() if gate is None else (gate[0][0], gate[1][1]))):
+            os.close(fd)
     return pid
 
 
-def _child(way: Way, box: Box, output: int, scratch: str, steps: tuple[int, int], parent: int) -> NoReturn:
+def _begin_inside(info: int, let: int, inside: Callable[[int], None]) -> None:
+    """Where nothing is told, bubblewrap has ended, and says why in its output."""
+    said = b""
+    while piece := os.read(info, 4096):
+        said += piece
+        if b"}" in said:
+            inside(int(json.loads(said)["child-pid"]))
+            os.write(let, b"x")
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Of the child: to say that its users can be mapped, to hear that they are; and bubblewrap's two, where wanted."""
+
+    tell: int
+    go: int
+    gate: tuple[int, int] | None
+
+
+def _child(way: Way, box: Box, output: int, scratch: str, steps: _Steps, parent: int) -> NoReturn:
     try:
         os.dup2(output, 2)
         os.dup2(output, 1)
@@ -91,17 +118,17 @@ def _limit(bounds: Bounds, *, count: bool) -> None:
 # --- isolated --------------------------------------------------------------------------------------------------------
 
 
-def _bubble(way: Way, box: Box, steps: tuple[int, int]) -> NoReturn:
+def _bubble(way: Way, box: Box, steps: _Steps) -> NoReturn:
     switch = is_root()
     if switch:
-        _own_users(*steps)
+        _own_users(steps.tell, steps.go)
     made = {path: _memory(content) for path, content in bubble.contents(box).items()}
     # An attached folder may hold the socket of a service, and reading a folder is enough to connect to one in it.
     closed = (seccomp.AF_UNIX,) if box.attached is not None else ()
     filter_fd = _memory(seccomp.program(sockets=closed)) if seccomp.known() else None
-    arguments = bubble.arguments(box, switch=switch, made=made, filter_fd=filter_fd)
+    arguments = bubble.arguments(box, switch=switch, made=made, filter_fd=filter_fd, gate=steps.gate)
     mine = [box.workspace, *(kept.fd for kept in box.kept), *box.passed, *made.values()]
-    mine += [fd for fd in (box.attached, box.python, filter_fd) if fd is not None]
+    mine += [fd for fd in (box.attached, box.python, filter_fd, *(steps.gate or ())) if fd is not None]
     _keep(mine)
     os.execve(way.bwrap, ["bwrap", *arguments], {})  # noqa: S606 - no shell is wanted
 

@@ -24,10 +24,12 @@ from shared.sandbox import trial
 from shared.sandbox.box import OWNER, Bounds, Box, Kept
 from shared.sandbox.enter import is_root, spawn
 from shared.sandbox.tiers import Tier, Way, way_of
-from workers.sandbox import ground, steers, watch
+from workers.sandbox import doorway, ground, proxy, steers, watch
 from workers.sandbox.frames import Kind, encode
 from workers.tools import strays
 from workers.tools.places import CHILDREN, INPUT
+from workers.web import target
+from workers.web.target import Reach
 
 _PIECE = 65_536
 _MOST_KEPT = 400
@@ -72,7 +74,8 @@ def _whole(job: socket.socket, request: dict[str, Any], fds: list[int], begin_by
     try:
         if boottime() >= begin_by:
             return {"late": True}
-        ended = _run(job, way, made, scratch, float(request["seconds"]), int(request["most"]))
+        reach = target.reach(*request["reach"])
+        ended = _run(job, way, made, scratch, float(request["seconds"]), int(request["most"]), reach)
     finally:
         if scratch:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -115,6 +118,7 @@ def _box(
         workspace,
         python=python,
         passed=tuple(passed),
+        network=bool(request["reach"][1]) and way.tier is Tier.ISOLATED,
         bounds=Bounds(**request["bounds"]),
     )
     if way.tier is Tier.CONFINED:
@@ -172,10 +176,17 @@ def _covered(before: ground.Look, attached: int | None) -> tuple[tuple[str, ...]
 # --- while it runs ---------------------------------------------------------------------------------------------------
 
 
-def _run(job: socket.socket, way: Way, box: Box, scratch: str, seconds: float, most: int) -> _Ended:
+def _run(job: socket.socket, way: Way, box: Box, scratch: str, seconds: float, most: int, reach: Reach) -> _Ended:
     out, into = os.pipe()
-    pid = spawn(way, box, output=into, scratch=scratch)
+    doors: list[socket.socket] = []
+
+    def inside(first: int) -> None:
+        doors.append(doorway.listen_inside(first))
+
+    pid = spawn(way, box, output=into, scratch=scratch, inside=inside if box.network else None)
     os.close(into)
+    for door in doors:
+        proxy.Proxy(door, reach).begin()
     job.sendall(encode(Kind.BEGUN, json.dumps({"pid": pid}).encode()))
     why = _pass_on(job, out, most, _overseer(pid, box.bounds, time.monotonic() + seconds))
     if why is not None:

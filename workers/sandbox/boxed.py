@@ -158,11 +158,18 @@ def begun(
             "attached": len(roots) > 1,
             "seconds": wanted.seconds,
             "most": MOST_OUTPUT,
+            "reach": _reach(context),
             "bounds": asdict(wanted.bounds),
         }
         ours, name = child.begin(context, request, [*roots, *wanted.passed], until)
     with ours:
         yield Talk(ours, name, way.tier, output)
+
+
+def _reach(context: ToolContext) -> list[str]:
+    """The settings that say where the network leads; nowhere for a run that belongs to no session."""
+    settings = None if context.store is None else context.store.settings
+    return ["", ""] if settings is None else [settings.web_open_hosts, settings.sandbox_hosts]
 
 
 @contextmanager

@@ -138,7 +138,8 @@ def _policy(ports: Ports, held: Held, name: str) -> Policy:
     claim = held.claim
     policy = modes.policy(ports.settings, claim.profile, is_job=claim.kind is SessionKind.JOB)
     own = claim.workspace.is_relative_to(ports.settings.home.absolute()) and claim.folder is None
-    behind = name in _BEHIND_THE_WALL and own and wall.way().tier is Tier.ISOLATED
+    closed = not ports.settings.sandbox_hosts  # what could be sent away needs a person, wherever it runs
+    behind = closed and name in _BEHIND_THE_WALL and own and wall.way().tier is Tier.ISOLATED
     return replace(policy, isolated=behind, patterns_off=LAUNCHED_WITH_BYPASS)
 
 

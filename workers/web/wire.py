@@ -57,7 +57,7 @@ def look_up(host: str, port: int) -> list[str]:
 def get(target: Target, reach: Reach, tls: Tls, left: Left, resolve: Resolve = look_up) -> Page:
     """Raises `ToolRefused` for a host that may not be reached, and for one that does not answer as a web server."""
     try:
-        connected = _connect(target, reach, left, resolve)
+        connected = connect(target, reach, left, resolve)
         with connected:
             secure = target.scheme == "https"
             sock = tls().wrap_socket(connected, server_hostname=target.host) if secure else connected
@@ -73,7 +73,9 @@ def get(target: Target, reach: Reach, tls: Tls, left: Left, resolve: Resolve = l
         raise ToolRefused(f"{target.host} did not answer as a web server does ({type(error).__name__})") from error
 
 
-def _connect(target: Target, reach: Reach, left: Left, resolve: Resolve) -> socket.socket:
+def connect(target: Target, reach: Reach, left: Left, resolve: Resolve) -> socket.socket:
+    """To an address of the host that was judged: the one that is connected to, however often the name changes. Raises
+    `ToolRefused`, and OSError where it does not answer."""
     if not reach.allows(target):
         raise refuse_outside(reach.only, target)
     found = resolve(target.host, target.port)
