@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from shared.gate.shell import feed as feeding
 from shared.gate.shell.found import Invocation
-from shared.gate.shell.marks import HOME, UNKNOWN, plain
+from shared.gate.shell.marks import HOME, STAR, UNKNOWN, plain
 from shared.gate.shell.scope import Scope
 from shared.gate.targets import How, targets
 
@@ -63,6 +63,7 @@ def changes(argv: Sequence[str], scope: Scope, feed: Feed) -> None:
             scope.set(rest[1], UNKNOWN if said is None else said)
         case "set" if rest and rest[0] not in ("-e", "-u", "-x", "-o", "-eu", "-ex", "-euo", "-euxo"):
             scope.arguments = list(rest)
+            scope.loose = any(UNKNOWN in word or STAR in word for word in rest)
         case "shift":
             scope.arguments = scope.arguments[1:]
         case "let" | "export" | "declare" | "typeset" | "local" | "readonly":
@@ -77,6 +78,7 @@ def changes(argv: Sequence[str], scope: Scope, feed: Feed) -> None:
 def _read(rest: Sequence[str], scope: Scope, feed: Feed) -> None:
     names = [word for word in rest if re.fullmatch(r"[A-Za-z_]\w*", word)] or ["REPLY"]
     line = feed.text.split("\n", 1)[0] if feed.fed and feed.text is not None else UNKNOWN
+    line = UNKNOWN if "\\" in line or UNKNOWN in line else line
     parts = line.split(None, len(names) - 1) if line != UNKNOWN else []
     for index, name in enumerate(names):
         value = UNKNOWN if line == UNKNOWN else parts[index] if index < len(parts) else ""

@@ -44,21 +44,21 @@ def _printf(words: Sequence[str], stdin: str | None, scope: Scope) -> str | None
     if not words or words[0] == "-v":
         return None
     template, rest = words[0], words[1:]
-    holes = re.findall(r"%(?:%|[-0-9.]*[a-zA-Z])", template)
-    taken = [hole for hole in holes if hole != "%%"]
-    if not taken:
-        return wording.ansi(template.replace("%%", "%"))
-    if any(hole[1:] not in ("s", "b", "c", "d") for hole in taken):
+    parts = re.split(r"(%(?:%|[-0-9.]*[a-zA-Z]))", template)
+    holes = [hole for hole in parts[1::2] if hole != "%%"]
+    if any(hole[1:] not in ("s", "b", "c", "d") for hole in holes):
         return UNKNOWN
     made = list[str]()
     while True:
-        part = template
-        for hole in taken:
-            word = rest.pop(0) if rest else ""
-            word = wording.ansi(word) if hole == "%b" else word[:1] if hole == "%c" else word
-            part = part.replace(hole, word.replace("%", "%%"), 1)
-        made.append(wording.ansi(part.replace("%%", "%")))
-        if not rest:
+        for index, part in enumerate(parts):
+            if index % 2 == 0:
+                made.append(wording.ansi(part))
+            elif part == "%%":
+                made.append("%")
+            else:
+                word = rest.pop(0) if rest else ""
+                made.append(wording.ansi(word) if part == "%b" else word[:1] if part == "%c" else word)
+        if not rest or not holes:
             return "".join(made)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tree_sitter import Node
 
 from shared.gate.shell import words
-from shared.gate.shell.marks import HOME, UNKNOWN, certain, plain
+from shared.gate.shell.marks import HOME, STAR, UNKNOWN, certain, plain
 from shared.gate.shell.scope import Scope
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def listed(node: Node, scope: Scope) -> list[str] | None:
     """The values of `"$@"` and `"${name[@]}"`, which stay apart though they are quoted; None of any other."""
     text = (node.text or b"").decode()
     if text in ("$@", "${@}"):
-        return scope.arguments
+        return [UNKNOWN] if scope.loose else scope.arguments
     found = re.fullmatch(r"\$\{(\w+)\[@\]\}", text)
     return scope.arrays.get(found[1]) if found is not None else None
 
@@ -67,6 +67,8 @@ def _element(name: str, index: str | None, scope: Scope) -> str | None:
         return scope.value(name) if index in ("@", "*", "0") else None
     if index in ("@", "*"):
         return " ".join(held)
+    if any(UNKNOWN in one or STAR in one for one in held):
+        return UNKNOWN  # it may be none, or several
     if re.fullmatch(r"-?\d+", index):
         at = int(index)
         return held[at] if -len(held) <= at < len(held) else ""
@@ -97,7 +99,7 @@ def _default(name: str, held: str | None, rest: str, node: Node, scope: Scope, s
     )
     match kind:
         case "+":
-            return "" if unset and name in scope.variables else (other if not unset else UNKNOWN)
+            return UNKNOWN if held is None or UNKNOWN in held else ("" if unset else plain(other))
         case "?":
             return UNKNOWN if held is None else held
         case _:

@@ -16,7 +16,7 @@ def read(command: str) -> Reading:
     if hidden is not None:
         reading.unclear(hidden)
         return reading
-    for text in dict.fromkeys((grammar.joined(command), command, command.replace("\\\n", ""))):
+    for text in dict.fromkeys((grammar.plain_form(command), grammar.plain_form(command.replace("\\\n", "")))):
         try:
             root = grammar.tree(text)
         except grammar.Unreadable as why:

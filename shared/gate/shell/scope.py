@@ -17,13 +17,16 @@ _MOST_CHARS = 10_000
 @dataclass(slots=True)
 class Scope:
     """`variables` hold values with marks; a name that is missing was never set here, and may have come with the
-    environment. `files` are what this line wrote, by path; None where its content is not known."""
+    environment. `files` are what this line wrote, by path; None where its content is not known. `functions` have the
+    bodies that each may have; those in `unsure` may also be none. `loose`: which argument is which is not known."""
 
     variables: dict[str, str] = field(default_factory=dict[str, str])
     arrays: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    functions: dict[str, Node] = field(default_factory=dict[str, Node])
+    functions: dict[str, list[Node]] = field(default_factory=dict[str, list[Node]])
+    unsure: set[str] = field(default_factory=set[str])
     files: dict[str, str | None] = field(default_factory=dict[str, str | None])
     arguments: list[str] = field(default_factory=list[str])
+    loose: bool = False
     exported: set[str] = field(default_factory=set[str])
     cwd: str = "."
     inside: tuple[str, ...] = ()
@@ -32,7 +35,7 @@ class Scope:
         return replace(
             self, variables=dict(self.variables), arrays={k: list(v) for k, v in self.arrays.items()},
             functions=dict(self.functions), files=dict(self.files), arguments=list(self.arguments),
-            exported=set(self.exported),
+            exported=set(self.exported), unsure=set(self.unsure),
         )  # fmt: skip
 
     def handed_down(self, env: tuple[tuple[str, str], ...]) -> Scope:
@@ -44,7 +47,9 @@ class Scope:
     def value(self, name: str) -> str | None:
         """None: it was never set here."""
         if name in ("@", "*"):
-            return " ".join(self.arguments)
+            return UNKNOWN if self.loose else " ".join(self.arguments)
+        if name.isdigit() and name != "0" and self.loose:
+            return UNKNOWN
         if name.isdigit() and name != "0":
             index = int(name) - 1
             return self.arguments[index] if index < len(self.arguments) else ""
@@ -71,9 +76,20 @@ class Scope:
                 else:
                     self.set(name, first.variables[name])
         for other in others:
-            self.functions.update(other.functions)
             self.files.update(other.files)
+        self._merge_functions(others)
+        if len({(tuple(other.arguments), other.loose) for other in others}) == 1:
+            self.arguments, self.loose = list(others[0].arguments), others[0].loose
+        else:
+            self.loose = True
         if len({other.cwd for other in others}) == 1:
             self.cwd = others[0].cwd
         else:
             self.cwd = UNKNOWN
+
+    def _merge_functions(self, others: list[Scope]) -> None:
+        for name in {name for other in others for name in other.functions}:
+            bodies = [body for other in others for body in other.functions.get(name, [])]
+            self.functions[name] = list(dict.fromkeys(bodies))
+            if any(name not in other.functions or name in other.unsure for other in others):
+                self.unsure.add(name)

@@ -42,7 +42,7 @@ def command(walk: Walk, node: Node, scope: Scope, feed: Feed) -> str | None:
         if child.type == "file_redirect":
             redirects.append(_redirect(walk, child, scope))
         elif child.type == "herestring_redirect":
-            text = words.single(child.children[-1], scope, substitute)
+            text = plain(words.single(child.children[-1], scope, substitute))
             feed = replace(feed, text=text + "\n", fed=True, by=())
         elif child.type not in ("comment", "variable_assignment"):
             argv += words.fields(child, scope, substitute)
@@ -70,7 +70,7 @@ def redirected(walk: Walk, node: Node, scope: Scope, feed: Feed) -> str | None:
         if child.type == "file_redirect":
             redirects.append(_redirect(walk, child, scope))
         elif child.type == "herestring_redirect":
-            text = words.single(child.children[-1], scope, walk.substitute(scope))
+            text = plain(words.single(child.children[-1], scope, walk.substitute(scope)))
             feed = replace(feed, text=text + "\n", fed=True, by=())
         elif child.type == "heredoc_redirect":
             feed = replace(feed, text=_heredoc(walk, child, scope), fed=True, by=())
@@ -111,7 +111,9 @@ def run(walk: Walk, argv: tuple[str, ...], scope: Scope, feed: Feed, *, more: bo
     """A program with its words: noted, and whatever it starts after it. Returns what it prints, where known."""
     name = argv[0]
     if name in scope.functions and name not in ("command", "builtin"):
-        return _called(walk, name, argv, scope, feed)
+        said = _called(walk, name, argv, scope, feed)
+        if name not in scope.unsure:
+            return said
     known = walk.reading
     if not name.strip(UNKNOWN):
         known.unclear("which program would run is not known")
@@ -163,7 +165,9 @@ def _called(walk: Walk, name: str, argv: Sequence[str], scope: Scope, feed: Feed
         return None
     inner = scope.copy()
     inner.arguments, inner.inside = list(argv[1:]), (*scope.inside, name)
-    said = walk.statement(scope.functions[name], inner, feed)
+    said = None
+    for body in scope.functions[name]:
+        said = walk.statement(body, inner, feed)
     scope.variables.update(inner.variables)
     scope.files.update(inner.files)
     scope.cwd = inner.cwd

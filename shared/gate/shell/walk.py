@@ -51,7 +51,7 @@ class Walk:
         # A mark in a text that is read again is no character: what is unknown there stays one word.
         cleaned = plain(text).replace(UNKNOWN, "${_}").replace("\ue000", "${HOME}")
         try:
-            root = grammar.tree(cleaned)
+            root = grammar.tree(grammar.plain_form(cleaned))
         except grammar.Unreadable as why:
             self.reading.unclear(str(why))
             return None
@@ -162,16 +162,19 @@ class Walk:
 
     def _if(self, node: Node, scope: Scope, feed: Feed) -> None:
         """The condition of each branch runs before it; without an `else` none may be taken."""
-        first = scope.copy()
-        branches = ("elif_clause", "else_clause")
-        self.statements([child for child in node.children if child.type not in branches], first, feed)
-        ends = [scope.copy(), first]
-        for child in node.children:
-            if child.type in branches:
-                branch = first.copy()
-                self.statements(child.children, branch, feed)
-                ends.append(branch)
-        scope.merge(ends)
+        ends = [self._branch(node, scope, feed)]
+        others = [child for child in node.children if child.type in ("elif_clause", "else_clause")]
+        ends += [self._branch(child, scope, feed) for child in others]
+        scope.merge([*ends, scope.copy()])
+
+    def _branch(self, node: Node, scope: Scope, feed: Feed) -> Scope:
+        """Its condition, which runs in `scope` itself, and what it guards, in a copy that is returned."""
+        words_of = [child for child in node.children if child.type not in ("elif_clause", "else_clause")]
+        then = next((at for at, child in enumerate(words_of) if child.type == "then"), 0)
+        self.statements(words_of[:then], scope, feed)
+        branch = scope.copy()
+        self.statements(words_of[then:], branch, feed)
+        return branch
 
     def _for(self, node: Node, scope: Scope, feed: Feed) -> str | None:
         name = (node.child_by_field_name("variable") or node.children[1]).text or b""
@@ -187,9 +190,12 @@ class Walk:
         if len(values) > _MOST_ROUNDS or node.children[0].type == "select":
             values = [UNKNOWN]
         said: list[str | None] = []
+        before = scope.copy()
         for value in values:
             scope.set(name.decode(), value)
             said.append(self.statement(body, scope, feed))
+        if not any(certain(value) for value in values):  # there may be no round at all
+            scope.merge([before, scope.copy()])
         return None if any(part is None for part in said) else "".join(part for part in said if part is not None)
 
     def _case(self, node: Node, scope: Scope, feed: Feed) -> None:
@@ -208,7 +214,8 @@ class Walk:
         named, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if named is not None and body is not None:
             name = (named.text or b"").decode()
-            scope.functions[name] = body
+            scope.functions[name] = [body]
+            scope.unsure.discard(name)
             if _forks(body, name):
                 self.reading.doom.append("a function that starts itself again and again (fork bomb)")
             inner = scope.copy()
@@ -222,12 +229,6 @@ class Walk:
         def read(node: Node) -> str:
             inner = scope.copy()
             before = len(self.reading.invocations)
-            if node.type == "command_substitution" and (node.text or b"").startswith(b"`"):
-                # In backquotes a backslash protects differently from everywhere else.
-                text = (node.text or b"").decode()[1:-1]
-                if "\\" in text:
-                    said = self.text(_unescaped(text), inner, Feed())
-                    return UNKNOWN if said is None else said.rstrip("\n")
             said = self.statements(node.children, inner, Feed())
             if node.type == "process_substitution":
                 name = f"/dev/fd/{len(scope.files) + 63}"
@@ -266,13 +267,3 @@ def _forks(body: Node, name: str) -> bool:
 def _sure(node: Node) -> bool:
     """Whether it cannot fail: then what follows `&&` is sure to run."""
     return node.type in ("variable_assignment", "variable_assignments", "declaration_command")
-
-
-def _unescaped(text: str) -> str:
-    made, at = list[str](), 0
-    while at < len(text):
-        if text[at] == "\\" and text[at + 1 : at + 2] in ("\\", "`", "$"):
-            at += 1
-        made.append(text[at])
-        at += 1
-    return "".join(made)

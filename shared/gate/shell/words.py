@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 from tree_sitter import Node
 
@@ -95,7 +96,11 @@ def within(node: Node, substitute: Substitute) -> None:
 
 
 def _joined(node: Node, scope: Scope, substitute: Substitute, quoted: bool) -> str:
-    return _bounded([evaluate(child, scope, substitute, quoted=quoted) for child in node.children])
+    parts = [evaluate(child, scope, substitute, quoted=quoted) for child in node.children]
+    for child, after in pairwise(node.children):
+        if child.type == "simple_expansion" and (after.text or b"").startswith(b"{"):
+            return UNKNOWN  # braces come first in bash: `$v{a,b}` is `$va $vb`, other variables
+    return _bounded(parts)
 
 
 def _bounded(parts: list[str]) -> str:

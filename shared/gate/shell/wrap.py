@@ -207,7 +207,9 @@ def _shell(words: Sequence[str]) -> list[Started]:
 
 
 def _eval(words: Sequence[str]) -> list[Started]:
-    rest = list(words[1:] if words[:1] == ["--"] else words)
+    rest = list(words[1:] if words[:1] == ("--",) else words)
+    if rest and rest[0].startswith("-"):
+        return [Unclear("eval takes its first word for an option")]
     return [Text(" ".join(rest), here=True)] if rest else []
 
 
