@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -261,6 +262,49 @@ def disk_as_a_device(given: Any) -> object:
         os.unlink(path)
 
 
+@attempt
+def every_file_in_reach(given: Any) -> object:
+    """All that is mounted, but for the system's own programs; outside, the folder where the host's matter lies."""
+    outside = os.path.isdir(given["home"])
+    return _grep(given["home"] + "/.." if outside else "/", given["secret"], ("/usr", "/opt", "/proc", "/sys"))
+
+
+@attempt
+def everything_in_proc(given: Any) -> object:
+    """What /proc tells of every process but of this one, which was told where to look."""
+    own = {str(os.getpid()), str(os.getppid()), "self", "thread-self"}
+    for pid in {*os.listdir("/proc")} - own:
+        for name in ("environ", "cmdline", "comm", "maps", "mountinfo", "cgroup", "status", "stack", "auxv"):
+            try:
+                if given["secret"].encode() in read(f"/proc/{pid}/{name}"):
+                    return f"/proc/{pid}/{name} has {given['secret']}"
+            except OSError:
+                continue
+    raise OSError("nothing in /proc")
+
+
+def _grep(top: str, secret: str, without: Any) -> str:
+    """The first file below `top` that has the secret in it. What has no end is passed over."""
+    for folder, folders, files in os.walk(top):
+        folders[:] = [name for name in folders if not os.path.join(folder, name).startswith(without)]
+        for name in files:
+            path = os.path.join(folder, name)
+            try:
+                if stat.S_ISREG(os.lstat(path).st_mode) and secret.encode() in _some(path):
+                    return f"{path} has {secret}"
+            except OSError:
+                continue
+    raise OSError("no file has it")
+
+
+def _some(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        return os.read(fd, 1 << 16)
+    finally:
+        os.close(fd)
+
+
 # --- sockets ---------------------------------------------------------------------------------------------------------
 
 
@@ -429,6 +473,7 @@ def a_process_left_behind(given: Any) -> object:
 def main() -> None:
     """Each in a process of its own, so that none spoils another; one line of JSON on what each got."""
     given = json.loads(sys.argv[1])
+    given["secret"] = given["secret"][::-1]  # else the command that this is would be a place where it is found
     for name, work in ATTEMPTS.items():
         out, into = os.pipe()
         pid = os.fork()

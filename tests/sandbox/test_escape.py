@@ -57,34 +57,34 @@ class Results:
     ended: str
 
 
+TIERS = {"root": ("isolated", "confined"), "ordinary": ("isolated",)}
+
+
 @pytest.fixture(scope="module")
 def results(servers: Servers) -> Callable[[str], Results]:
-    """Of a case; the drill of each is done once."""
+    """Of a case; the drill of each person is done once."""
 
     @cache
-    def of(case: str) -> Results:
-        return _drill(case, servers)
+    def of(name: str) -> dict[str, Results]:
+        folder = Path(tempfile.mkdtemp(prefix="ns-drill-"))
+        folder.chmod(0o755)
+        try:
+            return _drill(person(name, folder), TIERS[name], folder, servers)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
-    return of
+    def find(case: str) -> Results:
+        name, tier = case.split("-")
+        return of(name)[tier]
+
+    return find
 
 
-def _drill(case: str, servers: Servers) -> Results:
-    name, tier = case.split("-")
-    folder = Path(tempfile.mkdtemp(prefix="ns-drill-"))
-    folder.chmod(0o755)
-    try:
-        return _between(person(name, folder), tier, folder, servers)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _between(who: Person, tier: str, folder: Path, servers: Servers) -> Results:
+def _drill(who: Person, tiers: Sequence[str], folder: Path, servers: Servers) -> dict[str, Results]:
     secret = f"drill-{secrets.token_hex(8)}"
-    matter = _matter(who, folder, secret)
-    victim = who.start(
-        str(HERE / "victim.py"), str(folder / "attached"), f"--key={secret}", env={"DRILL_SECRET": secret},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+    matter = _matter(who, folder, secret, tiers)
+    arguments = (str(HERE / "victim.py"), str(folder / "attached"), matter["secret_file"], f"--key={secret}")
+    victim = who.start(*arguments, env={"DRILL_SECRET": secret}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert victim.stdout is not None
         given: dict[str, object] = {**json.loads(victim.stdout.readline()), **matter, "secret": secret}
@@ -92,19 +92,22 @@ def _between(who: Person, tier: str, folder: Path, servers: Servers) -> Results:
             "database": _postgres(servers), "valkey": _valkey(servers), "address": _address(),
             "socket": str(folder / "attached/socket"),
         }  # fmt: skip
-        attached = "" if tier == "confined" else str(folder / "attached")
-        within = [str(HERE / "within.py"), tier, str(HERE / "attempts.py")]
-        inside, ended, left_inside = _tried(who, given, within, (str(folder / "inside"), attached), folder)
         outside, _, left_outside = _tried(who, given, (str(HERE / "attempts.py"),), (), folder / "outside")
+        found: dict[str, Results] = {}
+        for tier in tiers:
+            attached = "" if tier == "confined" else str(folder / "attached")
+            within = (str(HERE / "within.py"), tier, str(HERE / "attempts.py"))
+            inside, ended, left = _tried(who, given, within, (str(folder / f"inside-{tier}"), attached), folder)
+            found[tier] = Results(inside, outside, left, left_outside, ended)
     finally:
         victim.communicate()
-    return Results(inside, outside, left_inside, left_outside, ended)
+        Path(matter["shm_file"]).unlink()
+    return found
 
 
-def _matter(who: Person, folder: Path, secret: str) -> dict[str, str]:
+def _matter(who: Person, folder: Path, secret: str, tiers: Sequence[str]) -> dict[str, str]:
     """Files of the host, each with the secret in it, and a workspace for inside and one for outside."""
     files = {
-        "secret_file": folder / "attached/secret.txt",
         "token_file": folder / "home/admin-token.secret",
         "note": folder / "other/notes.txt",
         "project": folder / "attached/project/.nightshift/admin-token.secret",
@@ -113,16 +116,16 @@ def _matter(who: Person, folder: Path, secret: str) -> dict[str, str]:
     for path in (*files.values(), folder / "home/.bashrc"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(secret)
-    # The file that is tried by its path is not the attached one: that may be read, at input/.
     hidden = folder / "hidden.txt"
     hidden.write_text(secret)
-    shm = Path(f"/dev/shm/{secret}")
+    shm = Path(f"/dev/shm/{folder.name}")
     shm.write_text(secret)
-    for name in ("inside", "outside"):
+    workspaces = ("outside", *(f"inside-{tier}" for tier in tiers))
+    for name in workspaces:
         (folder / name).mkdir()
         shutil.copy("/bin/cat", folder / name / "as-root")
     who.owns(shm, hidden, folder, *folder.rglob("*"))
-    for name in ("inside", "outside"):
+    for name in workspaces:
         if os.geteuid() == 0:
             os.chown(folder / name / "as-root", 0, 0)
             (folder / name / "as-root").chmod(0o4755)
@@ -139,12 +142,13 @@ def _matter(who: Person, folder: Path, secret: str) -> dict[str, str]:
 def _tried(
     who: Person, given: dict[str, object], before: Sequence[str], behind: Sequence[str], cwd: Path
 ) -> tuple[dict[str, dict[str, Any]], str, bool]:
+    secret = cast("str", given["secret"])
     mark = f"left-{secrets.token_hex(6)}"
     held = os.open(cast("str", given["secret_file"]), os.O_RDONLY)
     try:
         process = who.start(
-            *before, json.dumps({**given, "left_name": mark}), *behind, cwd=cwd,
-            env={"DRILL_SECRET": cast("str", given["secret"])},
+            *before, json.dumps({**given, "secret": secret[::-1], "left_name": mark}), *behind, cwd=cwd,
+            env={"DRILL_SECRET": secret},
             pass_fds=(held,), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         out, complaints = process.communicate(timeout=120)

@@ -21,7 +21,7 @@ _USER_KEYRING = -4
 def main() -> None:
     secret = os.environ["DRILL_SECRET"]
     folder = Path(sys.argv[1])
-    file = (folder / "secret.txt").open()
+    file = Path(sys.argv[2]).open()  # noqa: SIM115 - held open as long as this process lives
     held = ctypes.create_string_buffer(secret.encode(), SIZE)
     address = _listen(socket.AF_INET, ("127.0.0.1", 0), secret)
     any_address = _listen(socket.AF_INET, ("0.0.0.0", 0), secret)  # noqa: S104 - an address that is not the loopback's
