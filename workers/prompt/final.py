@@ -40,7 +40,8 @@ def instruction(cause: Cause) -> str:
     return (
         f"[Nightshift: {_BECAUSE[cause]} There are no tools any more; your next message is the last of the turn.] "
         f"{account}Write the answer to the request now, from what you have found so far, with its sources. "
-        "Then say in a few lines what is unfinished or unchecked, and what the next step would be. Claim nothing that you did not do."
+        "Then say in a few lines what is unfinished or unchecked, and what the next step would be. "
+        "Claim nothing that you did not do."
     )
 
 
