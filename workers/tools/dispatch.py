@@ -19,6 +19,7 @@ from workers.tools import arguments
 from workers.tools.context import Came, ToolContext, ToolLost, ToolRefused, ToolResult, ToolStopped, check_going
 from workers.tools.registry import TOOLS
 from workers.tools.tool import Tool
+from workers.web import foreign
 
 _log = structlog.stdlib.get_logger(__name__)
 _MOST_NAME = 64
@@ -48,7 +49,10 @@ def _ran(context: ToolContext, name: str, arguments_text: str, allowed: Collecti
         denied = around.before(context, name, given)
         if denied is not None:
             return denied
-        return around.after(context, name, given, without_keys(fitting(tool, tool.run(context, given))))
+        result = without_keys(fitting(tool, tool.run(context, given)))
+        if tool.foreign:
+            result = replace(result, text=foreign.marked(result.text))
+        return around.after(context, name, given, result)
     except ToolRefused as refused:
         return ToolResult(clean_text(refused.message), is_error=True)
     except StoreError:

@@ -159,5 +159,6 @@ TOOL = Tool(
     repeat=Repeat.REPEATABLE,
     run=run,
     cap_chars=_CAP,
+    foreign=True,
     touches=_touches,
 )

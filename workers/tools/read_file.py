@@ -73,5 +73,6 @@ TOOL = Tool(
     repeat=Repeat.REPEATABLE,
     run=run,
     cap_chars=_CAP,
+    foreign=True,
     touches=lambda arguments: Touch(reads=(Files(text(arguments, "path", "")),)),
 )

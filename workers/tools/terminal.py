@@ -132,6 +132,7 @@ TOOL = Tool(
     repeat=Repeat.ONCE,
     run=run,
     cap_chars=_CAP,
+    foreign=True,
     look="look at what the command would have changed",
     run_s=MOST_S + 2 * boxed.GRACE_S,
     lacks=wall.lacks,

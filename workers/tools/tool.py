@@ -78,6 +78,9 @@ class Tool:
     look: str | None = None
     touches: Callable[[Arguments], Touch | None] | None = None
     lacks: Callable[[Settings], str | None] | None = None
+    foreign: bool = False
+    """Whether a result may hold what strangers wrote and is not enclosed by the tool itself: where it reads like an
+    instruction, a warning stands above it."""
     ours: bool = True
     """Whether `schema` was written here. Of another only that the arguments are an object is checked: who wrote it
     judges the rest."""
