@@ -54,6 +54,7 @@ BENCHES: Mapping[str, Callable[[House], list[Figure]]] = {
     "compaction": compaction.measure,
     "search": search.measure,
     "tools": tools.measure,
+    "memory": tools.memory,
 }
 
 

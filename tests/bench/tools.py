@@ -1,5 +1,5 @@
-"""What tools cost: a call through dispatch, a command in the sandbox, reads side by side, the floor, memory over 5,000
-turns. Each is held against the least that the same machine does at the same time."""
+"""What tools cost: a call through dispatch, a command in the sandbox, reads side by side, the floor; memory over 5,000
+turns by itself. Each is held against the least that the same machine does at the same time."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def measure(house: House) -> list[Figure]:
         figures = [_dispatch(context), _terminal(context)]
     figures.append(_reads(house))
     house.reset()
-    figures += floor.measure(house)
-    house.reset()
-    return [*figures, *_memory(house)]
+    return [*figures, *floor.measure(house)]
 
 
 def _context(workspace: Path) -> ToolContext:
@@ -115,7 +113,7 @@ def _gap(house: House, reads: int) -> float:
 # --- memory ---------------------------------------------------------------------------------------------------------
 
 
-def _memory(house: House) -> list[Figure]:
+def memory(house: House) -> list[Figure]:
     """Resident bytes of one worker as its turns go by, each of two steps with a tool. While one half of the sessions is
     waited for, the other is sent already: on a machine without CPU to spare an idle worker takes itself for deaf."""
     seen: list[tuple[int, int]] = []
