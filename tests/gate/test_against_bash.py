@@ -15,7 +15,7 @@ from shared.gate.shell.read import read
 from tests.gate.making import Maker
 
 # There is no program of any name: bash asks this function instead, which writes down what it was to start.
-_TOLD = "command_not_found_handle() { printf '%s\\0' \"$@\" >&9; printf '\\1\\0' >&9; }\n"
+_TOLD = "command_not_found_handle() { printf '%s\\0' \"$@\" $'\\1' >&9; }\n"
 _re2 = cast("Any", re2)  # the package has no types
 _LINES = 120
 
@@ -46,9 +46,8 @@ def _may_be(argv: tuple[str, ...], joined: str) -> bool:
     pattern = ""
     for word in argv:
         wild = any(mark in word for mark in (UNKNOWN, STAR, ONE))
-        pattern += "".join(marks.get(char) or str(_re2.escape(char)) for char in word) + (
-            r"(?:\x00)?" if wild else r"\x00"
-        )
+        pattern += "".join(marks.get(char) or str(_re2.escape(char)) for char in word)
+        pattern += r"(?:\x00)?" if wild else r"\x00"
     return _re2.fullmatch(f"(?s){pattern}", joined) is not None
 
 

@@ -46,8 +46,9 @@ _SPAWNS = re.compile(
     r"|--use-compress-prog"
 )
 _WRITES = re.compile(
-    r"(?i)open\s*\([^)]*['\"][rbt]*[wax+]|write|append|rename|replace\(|remove|unlink|link|copy|move|shutil|\bos\b|subprocess"
-    r"|truncate|touch|mkdir|rmtree|exec|eval|system|spawn|popen|compile|getattr|__|chr\(|\\x|decode|fs\b|File|IO\b|>"
+    r"""open\s*\([^)]*['"][rbt]*[wax+]|(?i:write|append|rename|remove|unlink|link|copy|move|truncate|touch|mkdir|rmtree)"""
+    r"|replace\(|shutil|\bos\b|subprocess|exec|eval|system|spawn|popen|compile|getattr|__|chr\(|\\x|decode|fs\b|\bFile\b|\bIO\b"
+    r"|>>|> *['\"]"
 )
 _STRINGS = re.compile(
     r"""'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`([^`]*)`|q[qxw]?\{([^}]*)\}|%x[\[({]([^\])}]*)"""

@@ -49,7 +49,9 @@ def path_of(word: str) -> str:
 
 def changes(argv: Sequence[str], scope: Scope, feed: Feed) -> None:
     """Builtins that change what follows."""
-    name, rest = argv[0].rpartition("/")[2], [word for word in argv[1:] if word != "--"]
+    name, rest = argv[0].rpartition("/")[2], list(argv[1:])
+    if "--" in rest:
+        rest.remove("--")
     match name:
         case "cd" | "pushd":
             asked = [word for word in rest if not word.startswith("-") or word == "-"]

@@ -17,6 +17,7 @@ from shared.gate.options import names
 MOST_CHARS = 20_000
 _MOST_DEPTH = 100
 _MOST_HEREDOCS = 8
+_MOST_PIPES = 1_000
 _BLANK = re.compile(rb"(?:[ \t\n]|\\\n)*")
 _WORDS = names(
     """
@@ -24,6 +25,7 @@ _WORDS = names(
     arithmetic_expansion ansi_c_string translated_string brace_expression command_name variable_assignment
     """
 )
+_ROWS = names("command array for_statement redirected_statement")
 _LISTS = names("program compound_statement subshell do_group else_clause elif_clause if_statement command_substitution")
 _INSIDE = frozenset({"string", "heredoc_redirect", "heredoc_body", "ansi_c_string", "raw_string", "expansion", "regex"})
 
@@ -36,6 +38,8 @@ def tree(text: str) -> Node:
     """The root. Raises Unreadable."""
     if len(text) > MOST_CHARS:
         raise Unreadable(f"it is {len(text):,} characters long; at most {MOST_CHARS:,} are read")
+    if text.count("|") > _MOST_PIPES:
+        raise Unreadable(f"it holds more than {_MOST_PIPES:,} pipes")
     if text.count("<<") > _MOST_HEREDOCS:
         raise Unreadable(f"it holds more than {_MOST_HEREDOCS} here-documents")
     root = _parser().parse(text.encode()).root_node
@@ -83,7 +87,8 @@ def _must_be_whole(node: Node, source: bytes) -> None:
 
 
 def _one_word(node: Node, before: Node, child: Node) -> bool:
-    return node.type in ("command", "array", "for_statement") and before.type in _WORDS and child.type in _WORDS
+    goes_on = before.type in _WORDS or before.type in ("herestring_redirect", "file_redirect")
+    return node.type in _ROWS and goes_on and child.type in _WORDS
 
 
 def _run_together(before: Node, child: Node) -> bool:

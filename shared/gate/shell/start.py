@@ -111,9 +111,11 @@ def run(walk: Walk, argv: tuple[str, ...], scope: Scope, feed: Feed, *, more: bo
     """A program with its words: noted, and whatever it starts after it. Returns what it prints, where known."""
     name = argv[0]
     if name in scope.functions and name not in ("command", "builtin"):
+        before = scope.copy()
         said = _called(walk, name, argv, scope, feed)
         if name not in scope.unsure:
             return said
+        scope.merge([before, scope.copy()])
     known = walk.reading
     if not name.strip(UNKNOWN):
         known.unclear("which program would run is not known")

@@ -18,6 +18,7 @@ from shared.gate.shell.scope import Scope
 MOST_STEPS = 2_000
 _MOST_TEXTS = 8
 _MOST_ROUNDS = 32
+_MOST_FEEDERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class Walk:
             before = len(self.reading.invocations)
             given = feed if index == 0 else Feed(said, fed=True, by=by)
             said = self.statement(part, scope.copy(), given)
-            by = (*given.by, *(one.program for one in self.reading.invocations[before:]))
+            by = (*given.by, *(one.program for one in self.reading.invocations[before:]))[-_MOST_FEEDERS:]
         return said
 
     def _list(self, node: Node, scope: Scope, feed: Feed) -> str | None:
