@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -290,3 +292,43 @@ def test_nothing_is_hidden_in_what_looks_like_the_state_of_a_service(box: Bench,
     result = run(box, f"{road}; echo evil > sub/AGENTS.md")
     assert "taken back: sub/" in result.text
     assert [path.name for path in (box.workspace / "sub").iterdir()] == ["mine.txt"]
+
+
+def test_long_code_in_any_script_arrives_whole(box: Bench) -> None:
+    text = "ж" * 99_000
+    result = run_code.run(box.context(), {"code": f"print(len('{text}'))"})
+    assert result.text.startswith("99000\n[exit 0")
+
+
+def test_what_is_no_request_on_the_socket_of_the_tools_ends_them_and_not_the_code(box: Bench) -> None:
+    code = (
+        "import gc\n"
+        "channel = next(o for o in gc.get_objects() if type(o).__name__ == 'Channel')._socket\n"
+        "channel.sendall(b'\\xff' * 100)\n"
+        "print('still here', channel.recv(10))"
+    )
+    assert run_code.run(box.context(), {"code": code}).text.startswith("still here")
+
+
+def test_when_a_worker_is_killed_what_it_ran_dies_with_it(box: Bench) -> None:
+    """And the launcher, which nobody tells of it but the end of its socket."""
+    name = f"left-{os.getpid()}"
+    program = box.workspace / "program.py"
+    program.write_text(f"import os; print('up', flush=True); os.execv('/bin/sleep', ['{name}', '60'])")
+    command = [sys.executable, str(Path(__file__).with_name("within.py")), "best", str(program), "{}"]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    worker = subprocess.Popen([*command, str(box.workspace), ""], env=env, stdout=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while not named(name):
+        assert time.monotonic() < until
+        assert worker.poll() is None
+        time.sleep(0.05)
+    worker.kill()
+    worker.wait()
+    while named(name):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def named(name: str) -> list[psutil.Process]:
+    return [one for one in psutil.process_iter(["cmdline"]) if (one.info["cmdline"] or [""])[0] == name]

@@ -33,17 +33,25 @@ class Channel:
         self._socket = socket.socket(fileno=fd)
         self._lock = threading.Lock()
 
+    def order(self) -> Any:
+        """What is to be run, and with which tools. Asked for: nobody waits to send what nobody reads yet."""
+        self._send("code")
+        return self.receive()
+
     def receive(self) -> Any:
         return json.loads(self._exactly(int.from_bytes(self._exactly(4), "big")))
 
     def ask(self, tool: str, arguments: dict[str, Any]) -> str:
-        data = json.dumps({"tool": tool, "arguments": arguments}).encode()
         with self._lock:
-            self._socket.sendall(len(data).to_bytes(4, "big") + data)
+            self._send({"tool": tool, "arguments": arguments})
             answer = self.receive()
         if answer["is_error"]:
             raise ToolError(answer["text"])
         return str(answer["text"])
+
+    def _send(self, message: Any) -> None:
+        data = json.dumps(message).encode()
+        self._socket.sendall(len(data).to_bytes(4, "big") + data)
 
     def _exactly(self, count: int) -> bytes:
         data = b""
@@ -69,7 +77,7 @@ def function(channel: Channel, tool: str, names: list[str]) -> Callable[..., str
 
 def main(fd: int) -> None:
     channel = Channel(fd)
-    order = channel.receive()
+    order = channel.order()
     code: str = order["code"]
     tools = ModuleType("tools")
     made = {name: function(channel, name, names) for name, names in order["tools"].items()}

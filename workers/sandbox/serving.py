@@ -33,11 +33,12 @@ NOTHING = MayRead({}, _nothing)
 
 @dataclass(slots=True)
 class Reading:
-    """Answers as the run `context`, with what it may read."""
+    """Answers as the run `context`, with what it may read; and to a request for it, with what is to be run."""
 
     context: ToolContext
     may: MayRead
     channel: socket.socket
+    code: str = ""
     calls: int = 0
     sent: int = 0
     used: set[str] = field(default_factory=set[str])
@@ -51,23 +52,29 @@ class Reading:
     def fd(self) -> int:
         return self.channel.fileno()
 
-    def give(self, code: str) -> None:
-        """The first message: what is to be run, and with which tools."""
-        with suppress(OSError):
-            self._send({"code": code, "tools": {name: list(names) for name, names in sorted(self.may.names.items())}})
-
     def answer(self) -> bool:
         """Takes one request and answers it; false where nothing more will come."""
         try:
             request = json.loads(self._receive())
+            if request == "code":
+                self._send(
+                    {"code": self.code, "tools": {name: list(of) for name, of in sorted(self.may.names.items())}}
+                )
+                return True
             name, arguments = str(request["tool"]), json.dumps(request["arguments"])
         except (OSError, EOFError, ValueError, TypeError, KeyError, RecursionError):
-            return False
+            return self._end()
         try:
             self._send(self._call(name, arguments))
         except OSError:
-            return False
+            return self._end()
         return True
+
+    def _end(self) -> bool:
+        """Whoever still waits for an answer hears that none will come."""
+        with suppress(OSError):
+            self.channel.shutdown(socket.SHUT_RDWR)
+        return False
 
     def _call(self, name: str, arguments: str) -> dict[str, object]:
         self.calls += 1

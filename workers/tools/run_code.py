@@ -31,8 +31,7 @@ def run(context: ToolContext, arguments: Arguments) -> ToolResult:
     with ours, theirs:
         command = ("-I", "-S", "-B", "-c", _BEGINNING, "{fd}")
         wanted = boxed.Wanted(command, float(seconds), python=True, passed=(theirs.fileno(),))
-        reading = serving.Reading(context, context.may_read or NOTHING, ours)
-        reading.give(code)
+        reading = serving.Reading(context, context.may_read or NOTHING, ours, code)
         ended, output = boxed.run(context, wall.way(), wanted, reading)
     return told(ended, output.text(), seconds)
 
