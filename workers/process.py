@@ -103,9 +103,7 @@ def _serve(settings: Settings) -> int:
     servers = Servers(settings)
     servers.start()
     queues = sorted({QUEUES[TurnClass.JOB if c is TurnClass.CHORE else c] for c in classes})
-    hearing = Hearing(
-        redis_client, queues, lambda: len(turns) < settings.slots and not life.draining, _end_me, lambda: len(turns) > 0
-    )
+    hearing = Hearing(redis_client, queues, settings.slots, lambda: not life.draining, _end_me, lambda: len(turns) > 0)
     _answer_the_doorbell(app, ports, turns, Slots(settings.slots, classes), hearing)
     _drain_on_shutdown(ports, turns)
     hearing.start()
@@ -139,8 +137,8 @@ def provider_of(settings: Settings) -> wire.Provider:
 def _answer_the_doorbell(app: Any, ports: Ports, turns: Turns, slots: Slots, hearing: Hearing) -> None:
     @app.task(name=doorbell.LOOK, ignore_result=True)
     def _answer() -> None:
-        hearing.heard()
-        look(ports, turns, slots)
+        with hearing.answering():
+            look(ports, turns, slots)
 
     # One for all threads: Celery would make one a thread, a millisecond each, and nothing is ever stored in it.
     _answer.backend = app.backend

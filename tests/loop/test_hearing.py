@@ -7,6 +7,7 @@ fourteen thousand rings lay in their queue.
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from shared import stream
 from workers.hearing import LOOKS, LOOKS_AT_WORK, Hearing
 
 QUEUE = "hearing-test"
+THREADS = 3
 
 
 @dataclass(slots=True)
@@ -31,7 +33,7 @@ def _scene(url: str) -> Scene:
     client = stream.connect(url)
     scene = Scene(client, None)  # pyright: ignore[reportArgumentType] - set in the next line
     scene.hearing = Hearing(
-        client, [QUEUE, "none"], lambda: scene.free, lambda: scene.ends.append("end"), lambda: scene.at_work
+        client, [QUEUE, "none"], THREADS, lambda: scene.free, lambda: scene.ends.append("end"), lambda: scene.at_work
     )
     return scene
 
@@ -66,11 +68,26 @@ def test_one_ring_that_is_heard_is_enough(scene: Scene) -> None:
     for _ in range(LOOKS * 2):
         scene.hearing.look()
         scene.hearing.look()
-        scene.hearing.heard()
+        with scene.hearing.answering():
+            pass
     assert scene.ends == []
 
 
-def test_a_worker_without_a_free_slot_is_not_deaf(scene: Scene) -> None:
+def test_a_worker_whose_threads_all_answer_rings_is_not_deaf_however_long(scene: Scene) -> None:
+    """The bug: at full work each thread claims one turn after another, no ring is begun for minutes, and between two
+    claims a slot looks free: a worker that did eight turns a second took itself for deaf after a minute and ended."""
+    with ExitStack() as busy:
+        for _ in range(THREADS):
+            busy.enter_context(scene.hearing.answering())
+        for _ in range(LOOKS_AT_WORK * 2):
+            scene.hearing.look()
+        assert scene.ends == []
+    for _ in range(LOOKS):
+        scene.hearing.look()
+    assert scene.ends == ["end"]
+
+
+def test_a_worker_that_may_not_claim_is_not_deaf(scene: Scene) -> None:
     scene.free = False
     for _ in range(LOOKS * 2):
         scene.hearing.look()
