@@ -98,6 +98,14 @@ def test_a_server_gets_nothing_of_the_workers_environment_but_a_list(running: Ru
     assert found["PLAIN"] == "value"
 
 
+def test_a_server_cannot_look_into_its_worker(running: Running) -> None:
+    """It runs as the worker's user, who otherwise could: this process itself reads its own environment by that road."""
+    assert Path(f"/proc/{os.getpid()}/environ").read_bytes()
+    found = running.call(arguments={"do": "peeks", "worker": os.getpid()}).text.splitlines()[1]
+    refused = dict.fromkeys(("environ", "mem", "maps", "fd", "signal"), "PermissionError")
+    assert json.loads(found) == {**refused, "self": "could"}
+
+
 def test_without_an_identity_a_server_is_not_called(running: Running) -> None:
     calls = running.count("calls")
     found = dispatch.run_one(replace(running.context(), store=None), "mcp_bad_act", "{}")

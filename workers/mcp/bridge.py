@@ -27,12 +27,8 @@ from workers.mcp import frames, told
 _ROOM_BYTES = 64 * 1024 * 1024
 """Above what the bridge has once it is connected."""
 _MOST_PAGES = 10
-_ENTER = (
-    "import os,sys,resource as r,ctypes as c;r.setrlimit(r.RLIMIT_AS,(r.getrlimit(r.RLIMIT_AS)[1],)*2);"
-    "r.setrlimit(r.RLIMIT_CORE,(0,0));sys.platform=='linux' and c.CDLL(None).prctl(1,9,0,0,0);"
-    "os.execvp(sys.argv[1],sys.argv[1:])"
-)
-"""The server dies with its bridge, and is not held to the bridge's bound on memory."""
+_ROOM = str(Path(__file__).resolve().parents[2])
+_ENTER = "import sys; sys.path.insert(0, sys.argv[1]); from workers.mcp.enter import main; main(sys.argv[2:])"
 
 
 def main(fd: int) -> None:
@@ -134,7 +130,7 @@ def _client(setup: dict[str, Any], bridge: _Bridge) -> Client:
     if setup["command"]:
         server: Any = StdioServerParameters(
             command=sys.executable,
-            args=["-I", "-c", _ENTER, *setup["command"]],
+            args=["-I", "-c", _ENTER, _ROOM, *setup["command"]],
             env=setup["env"],
             cwd=setup["folder"],
             encoding_error_handler="replace",
