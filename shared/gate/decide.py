@@ -22,12 +22,13 @@ from shared.gate import met, steering
 from shared.gate.paths import path
 from shared.gate.policy import Identity, Mode, Policy
 from shared.gate.rules import code
-from shared.gate.shell.found import Reading
+from shared.gate.shell.found import Invocation, Reading
 from shared.gate.shell.marks import shown
 from shared.gate.shell.read import read
 from shared.gate.verdict import Decision, Hit, Verdict
 
 _MOST_SHOWN = 40
+_MOST_CHARS = 500
 
 
 def command(text: str, who: Identity | None, policy: Policy | None) -> Verdict:
@@ -39,7 +40,7 @@ def command(text: str, who: Identity | None, policy: Policy | None) -> Verdict:
     if reading.opaque:
         hits += met.rough(text)
     unclear = reading.opaque
-    understood = tuple(shown(" ".join(call.argv)) for call in reading.invocations if call.argv)[:_MOST_SHOWN]
+    understood = tuple(map(_line, (call for call in reading.invocations if call.argv or call.redirects)))[:_MOST_SHOWN]
     hits += list(met.listed(reading, policy.denied, "deny.listed"))
     hits += list(met.steered(reading))
     soft = tuple(Hit("not_understood", Decision.ASK, why) for why in unclear)
@@ -108,6 +109,14 @@ def settle(
         return Verdict(Decision.ALLOW, "granted", "a person has allowed this before", understood, every)
     first = next(hit for hit in patterns if hit.rule not in policy.granted)
     return _asked(Verdict(Decision.ASK, first.rule, first.why, understood, every, rules), policy)
+
+
+def _line(call: Invocation) -> str:
+    """One program for a reader: its words, those with blanks between quotes, and where its output goes."""
+    words = [f"'{word}'" if not word or any(char in word for char in " \t\n") else word for word in call.argv]
+    return shown(" ".join([*words, *(f"{one.operator} {one.target}" for one in call.redirects if one.writes)]))[
+        :_MOST_CHARS
+    ]
 
 
 def _known(who: Identity | None) -> bool:
