@@ -29,12 +29,13 @@ BACKGROUND_SETTLE = named(
 with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence),
 u as (
   update backgrounds set status = %(status)s, ending = %(ending)s, ended_at = clock_now(), fence = s.fence
-  from s where (backgrounds.turn = %(turn)s) is true and backgrounds.name = %(name)s and backgrounds.status = 'running'
+  from s where backgrounds.turn = %(turn)s and backgrounds.name = %(name)s and backgrounds.status = 'running'
   returning 1
 )
 select id from s
 """,
     "sessions_pkey",
+    "backgrounds_pkey",
 )
 
 # For who polls a process that this worker does not have.
