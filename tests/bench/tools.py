@@ -159,9 +159,8 @@ def _admit(house: House, sessions: Sequence[str]) -> list[str]:
             "select id, owner from sessions where id = any(%s::uuid[])", (list(sessions),)
         ).fetchall()
         for session, owner in rows:
-            new = intake.NewTurn(
-                session, owner, TurnClass.INTERACTIVE, blocks.join([blocks.text("go on")]), deadline_s=7_200, max_steps=9
-            )  # fmt: skip
+            words = blocks.join([blocks.text("go on")])
+            new = intake.NewTurn(session, owner, TurnClass.INTERACTIVE, words, deadline_s=7_200, max_steps=9)
             with connection.transaction():
                 turns.append(str(intake.admit(connection, new, on_busy=OnBusy.QUEUE, queue_bound=9).turn))
     bell = doorbell.Doorbell(doorbell.celery_app(facts["redis_url"]))
