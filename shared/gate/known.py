@@ -21,7 +21,7 @@ FILES = names("""
     ls ll la dir vdir cat tac nl head tail less more most bat batcat wc sort uniq cut paste join comm tr rev fold fmt
     pr expand unexpand column od hexdump xxd hd strings file stat du df tree exa eza lsd find fd fdfind locate mlocate
     updatedb which whereis whatis apropos man info readlink realpath basename dirname pathchk mktemp touch mkdir rmdir
-    rm cp mv ln install tee sponge truncate split csplit dd sync md5sum sha1sum sha224sum sha256sum sha384sum
+    rm cp mv ln install tee sponge truncate rimraf split csplit dd sync md5sum sha1sum sha224sum sha256sum sha384sum
     sha512sum b2sum cksum sum shasum md5 base32 base64 basenc grep egrep fgrep rg ag ack ripgrep zgrep sed gsed awk
     gawk mawk nawk diff diff3 sdiff cmp colordiff delta patch diffstat wdiff vimdiff tar gtar bsdtar gzip gunzip zcat
     bzip2 bunzip2 bzcat xz unxz xzcat lzma zstd unzstd zstdcat lz4 brotli zip unzip zipinfo 7z 7za unrar ar cpio rsync

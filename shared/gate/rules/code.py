@@ -112,9 +112,40 @@ def of_call(call: Invocation) -> Iterator[Hit]:
         yield _hit("option.runs", "its script runs a command", call)
     if call.program in ("source", ".", "enable", "hash", "bind", "complete", "compgen") and _builtin_runs(call):
         yield _hit("shell.source", "it takes commands from a file, or changes what a name means", call)
+    yield from _option_runs(call)
     if call.program == "alias" and any("=" in word for word in call.words):
         yield _hit("shell.source", "it changes what a name means", call)
     yield from _unusual_place(call)
+
+
+def _option_runs(call: Invocation) -> Iterator[Hit]:
+    """Programs that an option has run what stands in the line, or elsewhere than it seems."""
+    if is_program(call.program, "make gmake") and any(
+        re.match(r"SHELL=|\.SHELLFLAGS=|--eval|-f-$", word) or word == "-" for word in call.words
+    ):
+        yield _hit("option.runs", "it has make run what is written in the line", call)
+    if is_program(call.program, "npm pnpm yarn npx") and any(
+        re.match(r"--(?:script-shell|node-options|shell)\b", word) for word in call.words
+    ):
+        yield _hit("option.runs", "one of its options names a program to run", call)
+    if call.program == "npm" and call.words[:2] in (("config", "set"), ("set", "script-shell")):
+        yield _hit("option.runs", "it changes what npm runs from now on", call)
+    if is_program(call.program, "cargo rustc") and any(word.startswith("--config") for word in call.words):
+        yield _hit("option.runs", "one of its options names a program to run", call)
+    if is_program(call.program, "man") and any(re.match(r"-P|--pager", word) for word in call.words):
+        yield _hit("option.runs", "one of its options names a program to run", call)
+    runs = is_program(call.program, "go deno bun") and call.words[:1] in (("run",), ("x",))
+    if runs and any(re.match(r"(?:https?|npm|jsr):|[\w-]+\.[\w.-]+/.*@", word) for word in call.words[1:]):
+        yield _hit("package.elsewhere", "it runs a program from an address that is named here", call)
+    if is_program(call.program, "openssl") and names(_OPENSSL) & set(call.words):
+        yield _hit("option.runs", "it loads a module, or opens a connection", call)
+    if (
+        is_program(call.program, "docker podman docker-compose")
+        and call.fed
+        and "-" in call.words
+        and "-f" in call.words
+    ):
+        yield _hit("container.host", "what it starts is not known", call)
 
 
 def option_texts(call: Invocation) -> list[str]:
@@ -141,9 +172,22 @@ def option_texts(call: Invocation) -> list[str]:
             or (option == "-e" and call.program == "rsync")
         ):
             found.append(value.lstrip(":").removeprefix("!"))
+        if option in ("-P", "--pager") and call.program == "man":
+            found.append(value)
         if option in ("-I", "--use-compress-program") and is_program(call.program, "tar bsdtar gtar"):
             found.append(value)
+    found += [
+        word.partition("=")[2] for word in call.words if re.match(r"(?:SHELL|--script-shell|--shell|--eval)=", word)
+    ]
+    if is_program(call.program, _TALKS):
+        text = "\n".join((*call.words, call.stdin or ""))
+        found += re.findall(r"(?m)(?:\\!|\.shell|\.system|\bsystem|^!|^\t|:;?)\s*(.+)", text)
     return found
+
+
+_OPENSSL = "engine -engine s_client s_server -provider-path"
+_TALKS = "psql mysql mariadb sqlite3 ed ex vi vim nvim make gmake"
+"""Programs whose own language has a word for running another."""
 
 
 def _unusual_place(call: Invocation) -> Iterator[Hit]:

@@ -58,9 +58,9 @@ def _of_target(call: Invocation, how: How, word: str) -> Iterator[Hit]:
 
 
 def _deletes(call: Invocation) -> Iterator[Hit]:
-    if is_program(call.program, "rm grm unlink rmdir trash"):
+    if is_program(call.program, "rm grm unlink rmdir trash rimraf del-cli"):
         asked = parse(call.words)
-        if asked.has("rR", "recursive"):
+        if asked.has("rR", "recursive") or is_program(call.program, "rimraf del-cli"):
             yield _hit("delete.recursive", "it deletes folders with all that is in them", call)
         elif call.more or asked.unsure or not all(certain(word) for word in asked.operands):
             yield _hit("delete.many", "it deletes files by a pattern, or by names that are not known", call)

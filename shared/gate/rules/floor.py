@@ -12,7 +12,7 @@ from shared.gate.shell.marks import UNKNOWN, could_be, shown
 from shared.gate.targets import How, targets
 from shared.gate.verdict import Decision, Hit
 
-_TAKES_ALL = "rm grm srm wipe unlink shred trash rmdir"
+_TAKES_ALL = "rm grm srm wipe unlink shred trash rmdir rimraf del-cli"
 _DISK = (
     "mkfs mkfs.* mke2fs mkswap wipefs blkdiscard fdisk sfdisk cfdisk sgdisk gdisk parted partprobe badblocks mkntfs"
     " mkdosfs newfs zpool zfs lvremove vgremove pvremove pvcreate mdadm cryptsetup nvme hdparm diskutil"
@@ -60,7 +60,9 @@ def _removed(call: Invocation) -> Iterator[Hit]:
     asked = parse(call.words)
     if "no-preserve-root" in asked.names:
         yield _hit("floor.delete", "it asks to delete the root of the file system", call)
-    whole = asked.has("rR", "recursive") or asked.unsure or call.more or is_program(call.program, "srm wipe")
+    whole = (
+        asked.has("rR", "recursive") or asked.unsure or call.more or is_program(call.program, "srm wipe rimraf del-cli")
+    )
     for word in asked.operands:
         lost = vital(word, call.cwd)
         deletes = whole or any(mark in word for mark in "\ue002\ue003")

@@ -84,7 +84,7 @@ def texts(call: Invocation) -> list[str]:
     if sub == "filter-branch":
         found += [value for option, value in pairs if option.endswith("-filter")]
     if sub == "config":
-        found += [word.removeprefix("!") for word in rest if word.startswith("!")]
+        found += [value.removeprefix("!") for option, value in pairs if _RUNS.match(option)]
     return [text for text in found if text]
 
 

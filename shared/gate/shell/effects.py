@@ -27,20 +27,21 @@ def note(walk: Walk, argv: tuple[str, ...], scope: Scope, feed: Feed, said: str 
     )  # fmt: skip
     for redirect in walk.redirects:
         if redirect.writes:
-            appended = scope.files.get(path_of(redirect.target)) if ">>" in redirect.operator else ""
+            appended = scope.content(path_of(redirect.target)) if ">>" in redirect.operator else ""
             known = said is not None and appended is not None
-            scope.files[path_of(redirect.target)] = (appended or "") + (said or "") if known else None
+            scope.write(path_of(redirect.target), (appended or "") + (said or "") if known else None)
     words = list(argv)
+    tees = bool(words) and words[0].rpartition("/")[2] == "tee"
     copies = len(words) > 2 and words[0].rpartition("/")[2] in ("cp", "mv", "ln", "install")
-    source = scope.files.get(path_of(words[-2])) if copies else None
+    source = scope.content(path_of(words[-2])) if copies else None
     for target in targets(replace(walk.reading.invocations[-1], redirects=())):
-        if target.how is How.WRITES:
-            scope.files[path_of(target.word)] = None
-    if argv and argv[0].rpartition("/")[2] == "tee":
-        for word in argv[1:]:
-            scope.files[path_of(word)] = feed.text if feed.fed else None
+        if target.how is How.WRITES and source is None and not tees:
+            scope.write(path_of(target.word), None)
+    if tees:
+        for word in words[1:]:
+            scope.write(path_of(word), feed.text if feed.fed else None)
     if source is not None:
-        scope.files[path_of(words[-1])] = source
+        scope.write(path_of(words[-1]), source)
 
 
 def path_of(word: str) -> str:

@@ -66,7 +66,7 @@ def _cat(words: Sequence[str], stdin: str | None, scope: Scope) -> str | None:
     names = [word for word in words if not word.startswith("-") or word == "-"]
     if not names:
         return stdin
-    parts = [stdin if name == "-" else scope.files.get(name) for name in names]
+    parts = [stdin if name == "-" else scope.content(name) for name in names]
     return None if any(part is None for part in parts) else "".join(part for part in parts if part is not None)
 
 
@@ -145,7 +145,7 @@ def _source(words: Sequence[str], stdin: str | None, scope: Scope) -> str | None
     names = [word for word in words if not word.startswith("-")]
     if not names:
         return stdin
-    return scope.files.get(names[-1])
+    return scope.content(names[-1])
 
 
 def _decoded(source: str | None, decode: Callable[[bytes], bytes]) -> str | None:

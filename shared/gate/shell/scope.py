@@ -12,19 +12,21 @@ _GIVEN = {"HOME": HOME, "SHELL": "/bin/bash", "BASH": "/bin/bash", "PATH": f"/{U
 
 
 _MOST_CHARS = 10_000
+_MOST_CONTENTS = 8
 
 
 @dataclass(slots=True)
 class Scope:
     """`variables` hold values with marks; a name that is missing was never set here, and may have come with the
-    environment. `files` are what this line wrote, by path; None where its content is not known. `functions` have the
+    environment. `files` are what this line may have written, by path, shared by all its shells: each
+    content that it may have, None where that is not known. `functions` have the
     bodies that each may have; those in `unsure` may also be none. `loose`: which argument is which is not known."""
 
     variables: dict[str, str] = field(default_factory=dict[str, str])
     arrays: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     functions: dict[str, list[Node]] = field(default_factory=dict[str, list[Node]])
     unsure: set[str] = field(default_factory=set[str])
-    files: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    files: dict[str, list[str | None]] = field(default_factory=dict[str, list[str | None]])
     arguments: list[str] = field(default_factory=list[str])
     loose: bool = False
     exported: set[str] = field(default_factory=set[str])
@@ -34,7 +36,7 @@ class Scope:
     def copy(self) -> Scope:
         return replace(
             self, variables=dict(self.variables), arrays={k: list(v) for k, v in self.arrays.items()},
-            functions=dict(self.functions), files=dict(self.files), arguments=list(self.arguments),
+            functions=dict(self.functions), arguments=list(self.arguments),
             exported=set(self.exported), unsure=set(self.unsure),
         )  # fmt: skip
 
@@ -42,7 +44,7 @@ class Scope:
         """What a shell of its own knows that is started here. What was not exported may still have come from outside:
         it is not known there."""
         kept = {name: value for name, value in self.variables.items() if name in self.exported}
-        return Scope(variables=kept | dict(env), files=dict(self.files), exported=set(self.exported), cwd=self.cwd)
+        return Scope(variables=kept | dict(env), files=self.files, exported=set(self.exported), cwd=self.cwd)
 
     def value(self, name: str) -> str | None:
         """None: it was never set here."""
@@ -58,6 +60,17 @@ class Scope:
         if name in self.arrays:
             return self.arrays[name][0] if self.arrays[name] else ""
         return self.variables.get(name, _GIVEN.get(name))
+
+    def write(self, path: str, text: str | None) -> None:
+        """That may be what is in it from now on."""
+        held = self.files.setdefault(path, [])
+        if text not in held:
+            held.append(text if len(held) < _MOST_CONTENTS else None)
+
+    def content(self, path: str) -> str | None:
+        """Of a file that this line wrote once; None of any other, and where it is not known."""
+        held = self.files.get(path, [])
+        return held[0] if len(held) == 1 else None
 
     def set(self, name: str, value: str) -> None:
         self.arrays.pop(name, None)
@@ -75,8 +88,6 @@ class Scope:
                     self.arrays[name] = first.arrays[name]
                 else:
                     self.set(name, first.variables[name])
-        for other in others:
-            self.files.update(other.files)
         self._merge_functions(others)
         if len({(tuple(other.arguments), other.loose) for other in others}) == 1:
             self.arguments, self.loose = list(others[0].arguments), others[0].loose

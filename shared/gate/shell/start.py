@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import posixpath
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -132,9 +131,11 @@ def run(walk: Walk, argv: tuple[str, ...], scope: Scope, feed: Feed, *, more: bo
         match one:
             case Unclear(why):
                 known.unclear(why)
-            case Text(text, arguments, here, remote):
+            case Text(text, arguments, here, remote, called):
                 seen = scope if here else scope.handed_down(walk.env)
                 seen.arguments = seen.arguments if here else list(arguments)
+                if called is not None:
+                    seen.set("0", called)
                 said = replace(inner, remote=walk.remote or remote).text(text, seen, feed)
             case Words(inner_argv, added, env, from_stdin, remote):
                 at = replace(inner, remote=walk.remote or remote, env=(*walk.env, *env))
@@ -142,12 +143,14 @@ def run(walk: Walk, argv: tuple[str, ...], scope: Scope, feed: Feed, *, more: bo
                 said = run(at, (*inner_argv, *extra), scope, feed, more=more or unknown)
             case _:
                 assert_never(one)
+    if wrap.is_shell(bare) and more:
+        known.unclear("a shell would be given words that are not known")
     if wrap.is_shell(bare) and not any(isinstance(one, Text) for one in wrap.started(argv)):
         return _script(inner, argv, scope, feed)
     if bare == "ssh" and feed.text is not None and not any(isinstance(one, Text) for one in wrap.started(argv)):
         return replace(inner, remote=True).text(feed.text, Scope(), replace(feed, text=None))
     _interpreted(walk, argv, feed)
-    if "/" in name and name in scope.files:
+    if "/" in name and effects.path_of(name) in scope.files:
         return _file(inner, name, scope, feed, argv[1:])
     return said
 
@@ -192,15 +195,19 @@ def _script(walk: Walk, argv: Sequence[str], scope: Scope, feed: Feed) -> str | 
 
 def _file(walk: Walk, name: str, scope: Scope, feed: Feed, arguments: Sequence[str]) -> str | None:
     """A script that this line itself has written, or of which only the name is known."""
-    path = posixpath.normpath(name)
-    if path in scope.files or name in scope.files:
-        text = scope.files.get(path, scope.files.get(name))
-        if text is None:
-            walk.reading.unclear(f"a script would run whose content is not known ({plain(name)})")
-            return None
-        inner = scope.handed_down(walk.env)
-        inner.arguments = list(arguments)
-        return walk.text(text, inner, feed)
+    texts = scope.files.get(effects.path_of(name))
+    if texts is None and name == "/dev/stdin" and feed.fed:
+        texts = [feed.text]
+    if texts is not None:
+        said = None
+        for text in texts:
+            if text is None:
+                walk.reading.unclear(f"a script would run whose content is not known ({plain(name)})")
+                continue
+            inner = scope.handed_down(walk.env)
+            inner.arguments = list(arguments)
+            said = walk.text(text, inner, feed)
+        return said
     if not certain(name):
         walk.reading.unclear("which script would run is not known")
     elif name.startswith(("/dev/fd", "/dev/stdin", "/proc/")):
@@ -237,7 +244,7 @@ def _fed(redirects: Sequence[Redirect], scope: Scope, feed: Feed) -> Feed:
     for redirect in redirects:
         if redirect.operator in ("<", "<&") and not redirect.target.isdigit():
             feed = replace(
-                feed, text=scope.files.get(effects.path_of(redirect.target)), fed=True, by=(plain(redirect.target),)
+                feed, text=scope.content(effects.path_of(redirect.target)), fed=True, by=(plain(redirect.target),)
             )
     return feed
 

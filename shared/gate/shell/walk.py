@@ -233,7 +233,7 @@ class Walk:
             said = self.statements(node.children, inner, Feed())
             if node.type == "process_substitution":
                 name = f"/dev/fd/{len(scope.files) + 63}"
-                scope.files[name] = said if (node.text or b"").startswith(b"<") else None
+                scope.write(name, said if (node.text or b"").startswith(b"<") else None)
                 return name
             if len(self.reading.invocations) == before and not node.named_children:
                 return ""

@@ -87,12 +87,12 @@ def evaluate(node: Node, scope: Scope, substitute: Substitute, *, quoted: bool =
 
 
 def within(node: Node, substitute: Substitute) -> None:
-    """Read every substitution below."""
+    """Read it, if it is a substitution, or every one below."""
+    if node.type in ("command_substitution", "process_substitution"):
+        substitute(node)
+        return
     for child in node.children:
-        if child.type in ("command_substitution", "process_substitution"):
-            substitute(child)
-        else:
-            within(child, substitute)
+        within(child, substitute)
 
 
 def _joined(node: Node, scope: Scope, substitute: Substitute, quoted: bool) -> str:

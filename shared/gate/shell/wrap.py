@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from shared.gate.options import names
 from shared.gate.shell.marks import UNKNOWN
+from shared.gate.shell.plain_wrappers import PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Text:
     arguments: tuple[str, ...] = ()
     here: bool = False
     remote: bool = False
+    called: str | None = None
+    """Its `$0`, where it is given one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,56 +48,6 @@ class Unclear:
 Started = Words | Text | Unclear
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 
-_TABLE = """
-0 |  | nohup, setsid, command, builtin, coproc, setpriv, numactl, unbuffer, rlwrap, chronic, fakeroot
-0 |  | eatmydata, torsocks, firejail, dbus-run-session, valgrind, ccache, distcc, catchsegv, systemd-inhibit
-0 |  | poetry run, pipenv run, pdm run, hatch run, rye run, bundle exec, mise exec, npm exec, pnpm exec
-0 |  | yarn exec, dotenv run, heroku run, op run, doppler run, start-stop-daemon, entr, busybox, toybox, wine
-0 |  | linux32, linux64, prlimit
-0 | -n --adjustment | nice
-0 | -c -n --class --classdata | ionice
-1 | -s -k --signal --kill-after | timeout, gtimeout
-0 | -i -o -e --input --output --error | stdbuf
-0 | -f -o --format --output | time
-0 | -f -o | gtime
-0 | -a | exec
-0 | -u -C | doas
-0 | --user | pkexec
-1 |  | chroot, taskset, chrt, faketime, direnv exec, aws-vault exec, setarch
-0 | -S -G -R -w --setuid --setgid --root --wd | unshare
-0 | -t --target -S -G | nsenter
-0 | -f | proxychains, proxychains4
-0 | -n -s -e -f -p -w | xvfb-run
-0 | -t -w | caffeinate
-0 | -o -e -p -s -u -E | strace
-0 | -o -e -p -s -u | ltrace
-0 | -u -p -t --unit --property --slice --uid --gid -H -M | systemd-run
-0 | --with --python -p --package --directory --project --extra --group | uv run
-0 | -n -p --name --prefix | conda run
-0 | -n -p | micromamba run
-0 | -u -g -G | runuser
-0 | -w -m -M -r | hyperfine
-0 | -e -o | perf stat, perf record
-0 | -j | sem
-0 | -g | cgexec
-0 | -n | choom
-0 | --bind --ro-bind --dev --proc --tmpfs --dev-bind --setenv --unsetenv --chdir --symlink | bwrap
-0 | -c -e -o -p -l | daemonize
-0 | -u | sudoedit
-0 | --library-path --preload --argv0 | ld.so
-"""
-"""A line: how many words stand before the command; options that take the next word; the programs."""
-
-
-def _read_table() -> dict[str, tuple[frozenset[str], int]]:
-    found: dict[str, tuple[frozenset[str], int]] = {}
-    for line in _TABLE.strip().splitlines():
-        before, options, programs = (part.strip() for part in line.split("|"))
-        found |= {name.strip(): (names(options), int(before)) for name in programs.split(",")}
-    return found
-
-
-_PLAIN = _read_table()
 _NO_COMMAND: Mapping[str, frozenset[str]] = {
     "command": frozenset({"-v", "-V"}), "ionice": frozenset({"-p"}), "chrt": frozenset({"-p"}),
     "taskset": frozenset({"-p"}), "prlimit": frozenset({"--pid", "-p"}),
@@ -114,9 +67,9 @@ def started(argv: Sequence[str]) -> list[Started]:
     if name in _SHELLS:
         return _shell(argv[1:])
     two = " ".join((name, *argv[1:2]))
-    if two in _PLAIN:
+    if two in PLAIN:
         return _after(two, argv[2:])
-    if name in _PLAIN:
+    if name in PLAIN:
         return _after(name, argv[1:])
     return []
 
@@ -126,10 +79,12 @@ def is_shell(program: str) -> bool:
 
 
 def _after(name: str, words: Sequence[str]) -> list[Started]:
-    options, before = _PLAIN[name]
+    options, before = PLAIN[name]
     if _NO_COMMAND.get(name, frozenset()) & set(words):
         return []
-    rest = _skipped(words, options)[before:]
+    rest = _skipped(_skipped(words, options)[before:], options)
+    if name == "coproc" and any(word.startswith("{") for word in rest):
+        return [Unclear("several commands run beside the line")]
     env = list[tuple[str, str]]()
     while rest and name in ("doas", "dotenv run", "systemd-run") and _ASSIGNED.match(rest[0]):
         env.append(_pair(rest.pop(0)))
@@ -203,7 +158,7 @@ def _shell(words: Sequence[str]) -> list[Started]:
         wants = wants or bool(re.fullmatch(r"-\w*c\w*", option)) or option in ("-Command", "--command")
     if not wants:
         return []
-    return [Text(rest[0], tuple(rest[2:]))] if rest else []
+    return [Text(rest[0], tuple(rest[2:]), called=rest[1] if len(rest) > 1 else None)] if rest else []
 
 
 def _eval(words: Sequence[str]) -> list[Started]:
@@ -352,8 +307,38 @@ def _tmux(words: Sequence[str]) -> list[Started]:
 
 
 def _screen(words: Sequence[str]) -> list[Started]:
-    rest = _skipped(words, frozenset({"-S", "-c", "-t", "-X", "-p"}))
+    rest = _skipped(words, frozenset({"-S", "-dmS", "-dmSL", "-c", "-t", "-X", "-p"}))
     return [Words(tuple(rest))] if rest else []
+
+
+def _package_program(words: Sequence[str]) -> list[Started]:
+    """`npx NAME`, and `npm exec -c TEXT`."""
+    text = _valued_text("-c", "--call")(words)
+    rest = _skipped(words, names("-p --package -c --call --from --with --python"))
+    if text or not rest or "://" in rest[0]:
+        return text
+    return [Words((rest[0].rpartition("@")[0] or rest[0] if not rest[0].startswith("@") else rest[0], *rest[1:]))]
+
+
+def _npm(words: Sequence[str]) -> list[Started]:
+    if list(words[:1]) in (["exec"], ["x"], ["dlx"]):
+        return _package_program([word for word in words[1:] if word != "--"])
+    if list(words[:1]) == ["explore"] and "--" in words:
+        return [Words(tuple(words[list(words).index("--") + 1 :]))]
+    return []
+
+
+def _module(words: Sequence[str]) -> list[Started]:
+    """`python -m pip …` is pip."""
+    rest = list(words)
+    if "-m" in rest[:4] and rest[rest.index("-m") + 1 :][:1] == ["pip"]:
+        return [Words(tuple(rest[rest.index("-m") + 1 :]))]
+    return []
+
+
+def _typed(words: Sequence[str]) -> list[Started]:
+    del words
+    return [Unclear("it types in place of a person")]
 
 
 def _scheduled(words: Sequence[str]) -> list[Started]:
@@ -369,5 +354,7 @@ _OWN: Mapping[str, Callable[[Sequence[str]], list[Started]]] = {
     "sg": _valued_text("-c"), "flock": _flock, "parallel": _parallel, "tmux": _tmux, "screen": _screen,
     "at": _scheduled, "batch": _scheduled, "nix": _valued_text("-c", "--command"),
     "runcon": lambda w: [Words(tuple(w[1:]))],
+    "npx": _package_program, "bunx": _package_program, "pnpx": _package_program, "uvx": _package_program, "npm": _npm,
+    "pnpm": _npm, "yarn": _npm, "python": _module, "python3": _module, "expect": _typed, "autoexpect": _typed,
     "capsh": _valued_text("-c"), "gdb": lambda w: [Words(tuple(w[w.index("--args") + 1 :]))] if "--args" in w else [],
 }  # fmt: skip
