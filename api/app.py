@@ -23,6 +23,7 @@ from api.routes import (
     clock,
     context,
     events,
+    gate,
     health,
     jobs,
     ledger,
@@ -43,8 +44,8 @@ from shared.settings import Settings
 VERSION = "1"
 ROUTERS = (
     sessions.router, turns.router, events.router, transcripts.router, search.router, asked.router, context.router,
-    children.router, approvals.router, caps.router, jobs.router, ledger.router, memory.router, people.router,
-    stops.router, health.router,
+    children.router, approvals.router, gate.router, caps.router, jobs.router, ledger.router, memory.router,
+    people.router, stops.router, health.router,
 )  # fmt: skip
 
 

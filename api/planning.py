@@ -20,20 +20,9 @@ from shared.ids import uuid7
 from shared.store import principals
 from shared.store.intake import fetch
 from shared.store.pool import Connection
+from shared.store.statements import outward, run
 from shared.values import Audience, PrincipalKind, Role
 
-INSERT = """
-insert into jobs (id, name, owner, principal, cron, zone, prompt, tail, workspace, folder, profile, model, cap_usd,
-  max_steps, deadline_s, audience, deliver_session, deliver_file, next_at)
-values (%(id)s, %(name)s, %(owner)s, %(principal)s, %(cron)s, %(zone)s, %(prompt)s, %(tail)s, %(workspace)s, %(folder)s,
-  %(profile)s, %(model)s, %(cap_usd)s, %(max_steps)s, %(deadline_s)s, %(audience)s, %(deliver_session)s,
-  %(deliver_file)s, %(next_at)s)
-"""
-REMOVE = """
-update jobs set removed_at = clock_now(), next_at = null, updated_at = clock_now(),
-  name = left(name, 140) || ' (removed ' || id || ')'
-where id = %s and removed_at is null
-"""
 _MAY_BE_NULL = frozenset({"model", "cap_usd", "max_steps", "deliver_session", "workspace", "folder", "deliver_file"})
 
 
@@ -50,7 +39,7 @@ def add(connection: Connection, caller: Caller, asked: JobAsked, deadline_s: int
         "deadline_s": asked.deadline_s or deadline_s, "next_at": _next(connection, asked.cron, asked.zone),
     }  # fmt: skip
     try:
-        connection.execute(INSERT, values)
+        run(connection, outward.JOB_ADD, values)
     except errors.UniqueViolation as error:
         raise _taken(asked.name) from error
     return job
@@ -112,7 +101,7 @@ def is_there(connection: Connection, job: UUID) -> bool:
 
 def remove(connection: Connection, job: UUID) -> None:
     """Its name is free again; ticks and sessions stay."""
-    connection.execute(REMOVE, (job,))
+    run(connection, outward.JOB_REMOVE, {"job": job})
 
 
 def explained(connection: Connection, row: DictRow, n: int) -> Explained:

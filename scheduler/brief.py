@@ -16,6 +16,18 @@ MESSAGE_CHARS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
+class Waited:
+    """A call that a person was asked about: `status` is what they said, `why` what it was asked for."""
+
+    tool: str
+    why: str | None
+    status: str
+    asked_at: datetime
+    decided_at: datetime | None
+    decided_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """A run that ended. `cost_usd` None is unknown, never zero."""
 
@@ -36,6 +48,7 @@ class Outcome:
     model: str
     rehearsal: bool
     unknown_effects: int = 0
+    waited: tuple[Waited, ...] = ()
 
 
 def file_name(name: str, run: UUID, instant: datetime) -> str:
@@ -65,6 +78,8 @@ def markdown(outcome: Outcome) -> str:
     }
     if outcome.unknown_effects:
         facts["unknown_effects"] = outcome.unknown_effects
+    if outcome.waited:
+        facts["waited_for_a_person"] = len(outcome.waited)
     if outcome.error_code:
         facts["error"] = outcome.error_code
     front = "\n".join(f"{key}: {json.dumps(clean_text(v) if isinstance(v, str) else v)}" for key, v in facts.items())
@@ -91,4 +106,20 @@ def _body(outcome: Outcome) -> str:
     if outcome.unknown_effects:
         words = f"Of {outcome.unknown_effects} of this run's tool calls nobody knows whether they happened"
         parts.insert(int(outcome.rehearsal), f"{words}: their worker was lost. Look before anything is done again.")
+    if outcome.waited:
+        zone = ZoneInfo(outcome.zone)
+        parts.append("\n".join(["What waited for a person:", *(f"- {_waited(one, zone)}" for one in outcome.waited)]))
     return "\n\n".join(parts)
+
+
+def _waited(one: Waited, zone: ZoneInfo) -> str:
+    """One line: the call, why it was asked about, how long, and what came of it."""
+    asked = one.asked_at.astimezone(zone)
+    why = f" ({clean_text(one.why)})" if one.why else ""
+    if one.decided_at is None:
+        return f"{one.tool}{why}: asked {asked:%H:%M}, not decided"
+    until = one.decided_at.astimezone(zone)
+    minutes = round((one.decided_at - one.asked_at).total_seconds() / 60)
+    by = f" by {clean_text(one.decided_by)}" if one.decided_by else ""
+    waited = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+    return f"{one.tool}{why}: asked {asked:%H:%M}, {one.status}{by} {until:%H:%M}, after {waited}"

@@ -6,6 +6,7 @@ cost its money and done its work, is never run again for it.
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -131,5 +132,14 @@ def _outcome(room: Room, found: DictRow) -> brief.Outcome:
             "error_text", "steps", "model", "unknown_effects",
         )
     }  # fmt: skip
+    waited = tuple(_waited(one) for one in found["waited"])
     cost = None if found["cost_unknown"] else found["spent_usd"]
-    return brief.Outcome(**fields, run=found["tick"], cost_usd=cost, rehearsal=room.settings.rehearsal)
+    return brief.Outcome(**fields, run=found["tick"], cost_usd=cost, rehearsal=room.settings.rehearsal, waited=waited)
+
+
+def _waited(row: dict[str, Any]) -> brief.Waited:
+    asked, decided = row["asked_at"], row["decided_at"]
+    return brief.Waited(
+        row["tool"], row["why"], row["status"], datetime.fromisoformat(asked),
+        None if decided is None else datetime.fromisoformat(decided), row["decided_by"],
+    )  # fmt: skip

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from shared import mcp
 from shared.errors import SettingsError
 from shared.values import Role
 
 NAME = "NIGHTSHIFT_APPROVE_TOOLS"
 TOOLS = frozenset(
     {
-        "ask_person", "delegate_task", "git_log", "list_files", "memory", "read_artifact", "read_file", "search_files",
-        "session_search", "skill_view", "todo", "write_file",
+        "clarify", "delegate_task", "git_log", "list_files", "memory", "patch", "read_artifact", "read_file",
+        "run_code", "schedule_job", "search_files", "send_message", "session_search", "skills", "terminal", "todo",
+        "web_fetch", "web_search", "write_file",
     }
 )  # fmt: skip
 """The tools that a worker carries, for those that may not import them. A test holds it against the registry."""
@@ -33,7 +35,7 @@ def parse(setting: str, known: Collection[str] | None = None) -> dict[str, Deman
     for part in filter(None, (word.strip() for word in setting.split(","))):
         name, _, rest = part.partition(":")
         role, _, eyes = rest.partition(":")
-        if known is not None and name not in known:
+        if known is not None and name not in known and not name.startswith(mcp.PREFIX):  # a server may come later
             raise SettingsError(f"{NAME}: there is no tool '{name}'; tools: {', '.join(sorted(known))}")
         if eyes not in ("", "four_eyes"):
             raise SettingsError(f"{NAME}: '{eyes}' is not 'four_eyes' ({part})")

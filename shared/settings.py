@@ -11,16 +11,18 @@ import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from shared import demands
 from shared.errors import SettingsError
+from shared.mcp import McpServer, servers
+from shared.secrets import VARIABLE
 
 PREFIX = "NIGHTSHIFT_"
-_OUTSIDE = frozenset({"NIGHTSHIFT_CONFIG", "NIGHTSHIFT_VENV", "NIGHTSHIFT_PYTHON"})
-"""Read by ./dev or by `load` itself, not settings."""
+_OUTSIDE = frozenset({"NIGHTSHIFT_GATE_BYPASS", "NIGHTSHIFT_CONFIG", "NIGHTSHIFT_VENV", "NIGHTSHIFT_PYTHON"})
+"""Read by ./dev, by `load` itself, or once by shared/gate/bypass.py: not settings."""
 
 
 class Settings(BaseModel):
@@ -59,8 +61,19 @@ class Settings(BaseModel):
     provider_limit: int | None = Field(default=None, ge=1)
     parent_limit: int | None = Field(default=None, ge=1)
     max_steps: int = Field(default=90, ge=1, le=1000)
+    repeat_failures: int = Field(default=3, ge=0)
+    """How often the same call may fail the same way in a turn before its tool use ends and the model is asked to
+    account for it; and how many calls in a row may bring nothing new. 0 is no end."""
+    repeat_stale: int = Field(default=12, ge=0)
     approve_tools: str = ""
     """Tools that a person must allow, each `tool`, `tool:role` or `tool:role:four_eyes`, with commas between."""
+    gate_modes: str = ""
+    """What comes of a call that needs a person: `profile=ask`, `=park` or `=deny`, with commas between, `*` for the
+    rest. Unset is ask; of a job ask is park."""
+    gate_deny: str = ""
+    """Commands that are refused whoever asks, by their first words, with commas between; `*` is any one word."""
+    gate_allow: str = ""
+    """Likewise, commands that no pattern asks about."""
     approval_limit_s: float = Field(default=86400, gt=0)
     clarify_limit_s: float = Field(default=86400, gt=0)
     children_limit_s: float = Field(default=86400, gt=0)
@@ -81,6 +94,30 @@ class Settings(BaseModel):
     """Whether a job's run may write memory: what it reads was written by strangers, and nobody watches."""
     skills: Path | None = None
     """Folder of skills, each a folder with a SKILL.md; `skills` of the home where it is not set."""
+    web_hosts: str = ""
+    """Hosts that pages may be fetched from, with commas between, `*.name` for all below it; any public one if empty."""
+    web_open_hosts: str = ""
+    """Each `host:port`, with commas between: fetched from though their address is none of the public internet."""
+    web_search: Literal["", "searxng", "brave"] = ""
+    """Which provider of search `web_search` asks; without one there is no such tool. Its key, where it wants one, is
+    the secret WEB_SEARCH_KEY."""
+    web_search_url: str = ""
+    """Base address of that provider, where it is not its public one."""
+    mcp: Annotated[dict[str, McpServer], BeforeValidator(servers)] = Field(default_factory=dict[str, McpServer])
+    """Tool servers by name: tables `[mcp.NAME]`."""
+    mcp_wait_s: float = Field(default=10.0, ge=0, le=120)
+    """How long a worker that starts waits for them. One that comes later is there at the next epoch."""
+    hooks: str = ""
+    """Hooks of installed packages (shared/hooks.py) that stand around each tool call, with commas between."""
+    secrets: Path | None = None
+    """Folder of secrets (shared/secrets.py); `secrets` of the home where it is not set."""
+
+    sandbox_tier: Literal["isolated", "confined"] = "confined"
+    """The weakest wall behind which a model's commands and code may run; where a machine has less, those tools are not
+    offered. What each is: shared/sandbox/tiers.py."""
+    sandbox_hosts: str = ""
+    """Hosts that commands and code may reach, by a proxy, with commas between, `*.name` for all below it; none if
+    empty. With any, what they run is asked about as if it ran on this host."""
 
     stub_at_birth: bool = True
     """What may be done about a conversation that grows; each is decided by arithmetic (economics.md) and may be turned
@@ -114,6 +151,10 @@ class Settings(BaseModel):
     test_clock: bool = False
     strict: bool = False
     """A broken prefix is an error, not only an event: the tests run so."""
+    metrics_listen: str = ""
+    """`host:port` at which a worker serves its own figures for Prometheus; nowhere if empty."""
+    otlp_endpoint: str = ""
+    """Base address of a collector that gets the same figures over OTLP/HTTP; none if empty."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     pause_at: str = ""
     """Test only: 'point:directory' blocks a worker at a named point until the file directory/go exists."""
@@ -121,6 +162,10 @@ class Settings(BaseModel):
     @property
     def skills_folder(self) -> Path:
         return self.home / "skills" if self.skills is None else self.skills
+
+    @property
+    def secrets_folder(self) -> Path:
+        return self.home / "secrets" if self.secrets is None else self.secrets
 
     @property
     def direct_url(self) -> str:
@@ -134,7 +179,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     values = _from_file(env)
     known = set(Settings.model_fields)
     for name, value in env.items():
-        if not name.startswith(PREFIX) or name in _OUTSIDE:
+        if not name.startswith(PREFIX) or name in _OUTSIDE or name.startswith(VARIABLE):
             continue
         key = name.removeprefix(PREFIX).lower()
         if key not in known:
@@ -178,7 +223,7 @@ def _nearest(key: str, known: set[str], prefix: str) -> str:
 
 
 def _shown(key: str, value: object) -> str:
-    secret = any(word in key for word in ("key", "token", "url"))
+    secret = any(word in key for word in ("key", "token", "url", "mcp"))
     return "a value that is not shown" if secret else repr(value)
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Any
+
+import re2
 
 _OLD = r"(?:previous|prior|above|earlier|preceding|foregoing|former|your|system|safety)"
 _ANY = r"(?:all|any|every|the|these|those|of|its|other)"
@@ -80,10 +83,29 @@ _SYSTEM = (
         r"?(?:you|ignore|from now|your|new)\b"
     ),
 )
+# Tool results are long and nearly all harmless, and a backtracking engine takes a millisecond a kilobyte to say so. A
+# linear one looks first whether there could be a match. Its notion of a letter is narrower, so for patterns of other
+# scripts that is told by words of which each match holds one.
+_STEMS = (
+    "anweisung", "instruktion", "vorgabe", "befehl", "regel", "instruction", "consigne", "instruccion", "indicacion",
+    "instruç", "istruzion", "指令", "指示", "提示", "命令", "规则", "規則", "プロンプト", "지시", "명령", "프롬프트",
+    "инструкц", "указани", "команд",
+)  # fmt: skip
+
+
+_LINEAR: Any = re2  # it ships no types
+
+
+def _group(why: str, patterns: tuple[str, ...]) -> tuple[str, Any, re.Pattern[str]]:
+    joined = "|".join(patterns)
+    return why, _LINEAR.compile(joined), re.compile(joined)
+
+
+_ELSEWHERE = re.compile("|".join(_IGNORE_ELSEWHERE))
 _COMPILED = tuple(
-    (why, re.compile("|".join(patterns)))
+    _group(why, patterns)
     for why, patterns in (
-        ("to ignore its instructions", _IGNORE + _IGNORE_ELSEWHERE),
+        ("to ignore its instructions", _IGNORE),
         ("to be somebody else", _BECOME),
         ("to keep something from people", _KEEP),
         ("to give away what it was told", _REVEAL),
@@ -91,6 +113,12 @@ _COMPILED = tuple(
         ("that speaks as the system", _SYSTEM),
     )
 )
+INVISIBLE = re.compile(
+    "[\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064"
+    "\u2066-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
+)
+"""Of the category Cf. A test holds it against the tables."""
 
 
 def why(text: str) -> str | None:
@@ -98,10 +126,14 @@ def why(text: str) -> str | None:
     if _HIDDEN.search(text):
         return "in hidden characters"
     plain = _plain(text)
-    return next((reason for reason, pattern in _COMPILED if pattern.search(plain)), None)
+    if any(stem in plain for stem in _STEMS) and _ELSEWHERE.search(plain):
+        return _COMPILED[0][0]
+    return next(
+        (why for why, first, pattern in _COMPILED if first.search(plain) is not None and pattern.search(plain)), None
+    )
 
 
 def _plain(text: str) -> str:
     """As a reader takes it in: no invisible characters, no two ways to write a letter, one blank for any gap."""
-    shown = (char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf")
-    return " ".join("".join(shown).casefold().replace("\u2019", "'").split())
+    shown = text if text.isascii() else INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    return " ".join(shown.casefold().replace("\u2019", "'").split())

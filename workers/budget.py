@@ -5,12 +5,16 @@ Sources: economics.md "Caps are hard"; issue "the spine" item 5 (warnings at 70 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_UP, Decimal
 from typing import Literal
 
+from shared.values import Refund
+
 Kind = Literal["steps", "money", "window"]
 THRESHOLDS = (90, 70)
+CODE = "run_code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +131,9 @@ def for_each_child(caps: tuple[Cap, ...], children: int) -> Decimal | None:
         return None
     each = max(min(left), Decimal(0)) * CHILDREN_SHARE / children
     return each.quantize(_LEAST, rounding=ROUND_DOWN)
+
+
+def of_tools(names: Sequence[str], refunds: int, max_steps: int) -> Refund | None:
+    """A step that asked for nothing but code does what many steps would: it is not counted. At most as many as the
+    budget has are given back, so that a turn that runs nothing but code ends too."""
+    return Refund.CODE_ONLY if names and {*names} == {CODE} and refunds < max_steps else None

@@ -11,6 +11,7 @@ from psycopg.rows import DictRow
 from shared.store.pool import Connection
 from shared.store.statements import admission, leading, one, run, trees
 from shared.values import Purpose, SessionKind, TurnClass
+from workers import snapshot
 from workers.held import Claim, Held, Money
 from workers.pause import Point
 from workers.ports import Ports
@@ -63,6 +64,8 @@ def is_left(ports: Ports, held: Held) -> bool:
 
 
 def _held(ports: Ports, row: DictRow) -> Held:
+    kind = SessionKind(row["kind"])
+    listed = None if row["tools"] is None else tuple(row["tools"])
     claim = Claim(
         turn=row["turn"],
         session=row["session"],
@@ -75,9 +78,14 @@ def _held(ports: Ports, row: DictRow) -> Held:
         profile=row["profile"],
         provider=row["provider"],
         model=row["model"],
-        kind=SessionKind(row["kind"]),
+        kind=kind,
         depth=row["depth"],
-        tools=toolset.of_session(SessionKind(row["kind"]), row["tools"], ports.settings.spawn_depth),
+        listed=listed,
+        tools=(
+            toolset.of_session(kind, listed, ports.settings.spawn_depth)
+            if row["prefix"] is None
+            else snapshot.of_prefix(ports.database, row["prefix"])
+        ),
         parent=row["parent"],
         shared_key=row["shared_key"],
         workspace=Path(row["workspace"]),

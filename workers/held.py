@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -20,6 +20,7 @@ from shared.request.assembled import Request
 from shared.request.projection import MessageRow
 from shared.store.waits import Woken
 from shared.values import Purpose, SessionKind, TurnClass
+from workers.circling import Circle
 from workers.providers.sockets import Cancel
 from workers.reduction.sizes import Tally
 from workers.reduction.state import Context
@@ -57,7 +58,10 @@ class Claim:
     model: str
     kind: SessionKind
     depth: int
+    listed: tuple[str, ...] | None
+    """The session's own list of tools; None where its kind says which it has."""
     tools: tuple[str, ...]
+    """Those of its prompt; of one that has none yet, those that it would like to have."""
     parent: UUID | None
     shared_key: str | None
     workspace: Path
@@ -144,6 +148,8 @@ class Held:
     last_tool: str | None = None
     stopped_tools: Mapping[str, str] = field(default_factory=dict[str, str])
     """Tools that an admin has stopped, with what a call of one is told. Replaced as a whole, from any thread."""
+    circle: Circle = field(default_factory=Circle)
+    """What came of its tool runs, and whether there are to be any more."""
     gives_way: bool = False
     """It has the only slot of its worker, which a question may claim between two of its steps."""
     told_warm: bool = False
@@ -188,6 +194,11 @@ class Held:
     @property
     def steps_used(self) -> int:
         return self.steps - self.refunds
+
+    def adopt(self, prefix: str, tools: tuple[str, ...]) -> None:
+        """The session has this prompt from here on, and the tools that it offers."""
+        self.prefix = prefix
+        self.claim = replace(self.claim, tools=tools)
 
     def interrupt(self, reason: Interrupt) -> None:
         """From any thread: stop at the next point where stopping is safe, and free a blocked call at once."""

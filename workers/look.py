@@ -10,16 +10,17 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from shared import telling
 from shared.errors import LeaseLost, StoreUnavailable
-from shared.values import EventKind, TurnClass
-from workers import claiming, faulting, loop
+from shared.telling import parent_of
+from shared.values import EventKind, TurnClass, TurnStatus
+from workers import claiming, faulting, loop, telling
 from workers.emit import emit
 from workers.held import Held, Interrupt
 from workers.hints import Turns
 from workers.loop import Ended, Parked, Released, TurnOutcome
 from workers.pause import Point
 from workers.ports import Ports
+from workers.sandbox.background import BACKGROUNDS
 from workers.turnstile import Turnstile
 
 log = structlog.get_logger("turn")
@@ -114,10 +115,13 @@ def _claim(ports: Ports, slots: Slots, classes: tuple[TurnClass, ...], name: UUI
 
 def _run_claimed(ports: Ports, turns: Turns, held: Held) -> Ran:
     turns.add(held)
+    outcome = None
     try:
         outcome = _drive(ports, held)
     finally:
         turns.remove(held)
+        if not isinstance(outcome, Parked | Released):
+            BACKGROUNDS.end_turn(str(held.claim.turn))
         ports.publisher.forget(held.claim.turn, held.claim.fence)
     return Ran.GAVE_WAY if isinstance(outcome, Released) and outcome.gave_way else Ran.ONE
 
@@ -147,8 +151,9 @@ def _drive(ports: Ports, held: Held) -> TurnOutcome | None:
             return None
         outcome = Ended(ending)
     _announce(ports, held, outcome)
+    telling.turn_left(ports.telemetry, held, _left_as(outcome))
     if isinstance(outcome, Ended) and claim.parent is not None:
-        telling.parent_of(ports.database.read, claim.turn, ports.publisher.tell)
+        parent_of(ports.database.read, claim.turn, ports.publisher.tell)
     if held.woken is not None and held.woken.turn_class is not None:
         ports.doorbell.ring(held.woken.turn_class)
     ports.pauses.at(Point.FINISHED)
@@ -174,6 +179,18 @@ def _announce(ports: Ports, held: Held, outcome: TurnOutcome) -> None:
         case Released():
             ports.publisher.flush()
             ports.doorbell.ring(held.claim.turn_class)
+        case _:
+            assert_never(outcome)
+
+
+def _left_as(outcome: TurnOutcome) -> TurnStatus:
+    match outcome:
+        case Ended(ending):
+            return ending.status
+        case Parked():
+            return TurnStatus.PARKED
+        case Released():
+            return TurnStatus.QUEUED
         case _:
             assert_never(outcome)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import assert_never
 
 from shared.errors import LeaseLost, NightshiftError
@@ -12,6 +13,8 @@ from shared.values import CallStatus, EventKind, InboxKind, ParkReason, Purpose,
 from workers import (
     answering,
     asked,
+    budget,
+    circling,
     claiming,
     conversing,
     gathering,
@@ -22,6 +25,7 @@ from workers import (
     resuming,
     toolbatch,
 )
+from workers.circling import Stop
 from workers.emit import emit
 from workers.held import STEERED, Held, Interrupt
 from workers.pause import Point
@@ -93,6 +97,8 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
             batch = NO_RUNS
             continue
         gathered = gathering.gather(held, results, rows)
+        if gathered.folds:
+            held.circle.forget()
         if len(gathered.folds) == gathering.FOLD_LIMIT:  # more may wait, which no call should go out without
             reserving.commit_rows(ports, held, gathered)
             batch, silent = NO_RUNS, False
@@ -126,6 +132,8 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
 def _take_up(ports: Ports, held: Held) -> Batch:
     """What the last committed step left open, as it stands now."""
     left = resuming.left_open(ports, held)
+    if held.step > 0:
+        held.circle = circling.read(ports.database, held.claim.turn, circling.limits(ports.settings))
     if left.wait is not None:
         return Batch((), left.wait)
     return toolbatch.run_batch(ports, held, left.runs, left.results)
@@ -197,7 +205,7 @@ def _plan(
     if again:
         final = held.failed_purpose is Purpose.FINAL
     else:
-        final = (silent and gathered.empty) or held.steps_used >= held.claim.max_steps
+        final = (silent and gathered.empty) or held.steps_used >= held.claim.max_steps or held.circle.stop is not None
     if not final:
         considered = consider.consider(ports, held, gathered)
         if considered is None:
@@ -207,8 +215,7 @@ def _plan(
             reserving.commit_rows(ports, held, considered)
         return planned
     reserving.commit_rows(ports, held, gathered)
-    cause = last_words.Cause.STEPS if held.steps_used >= held.claim.max_steps else last_words.Cause.NO_TEXT
-    tail = last_words.tail(cause)
+    tail = last_words.tail(_why_last(held))
     for _ in range(CAP_CHANGES):  # what was gathered stands, so there is nothing else to look at again
         planned = reserving.reserve(ports, held, gathering.NOTHING, Purpose.FINAL, tail=tail)
         if not isinstance(planned, Arrived):
@@ -216,13 +223,27 @@ def _plan(
     raise NightshiftError("the caps of this turn change faster than it can reserve a call", code="caps_moving")
 
 
+def _why_last(held: Held) -> last_words.Cause:
+    if held.steps_used >= held.claim.max_steps:
+        return last_words.Cause.STEPS
+    match held.circle.stop:
+        case Stop.FAILING:
+            return last_words.Cause.FAILING
+        case Stop.STALE:
+            return last_words.Cause.STALE
+        case None:
+            return last_words.Cause.NO_TEXT
+
+
 def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnOutcome | _Stepped | None:
     content, reasoning = conversing.content_of(reply)
-    held_back = stands.names(ports.settings.approve_tools)
     calls = reply.tool_calls if planned.purpose is Purpose.MAIN else ()
-    runs = recording.runs_of(ports.life, calls, planned.step, held_back)
+    runs = recording.runs_of(ports.life, calls, planned.step, partial(stands.held_back, ports, held))
     bill = conversing.bill(held, planned, reply)
-    outcome = conversing.settled(bill, reply, content, reasoning, runs)
+    outcome = replace(
+        conversing.settled(bill, reply, content, reasoning, runs),
+        refund=budget.of_tools([run.call.name for run in runs], held.refunds, held.claim.max_steps),
+    )
     ending = _ending(planned, reply) if not runs else None
     done = ending is not None and ending.status is TurnStatus.DONE
     due = consider.due_after(ports, held, outcome.usage) if done and planned.purpose is Purpose.MAIN else None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shared.doorbell import Doorbell
 from shared.life import Life
 from shared.settings import Settings
 from shared.store.pool import Database
+from shared.telemetry.ring import Telemetry
 from workers.pause import Pauses
 from workers.providers.client import Client
 from workers.publish import Publisher
@@ -22,3 +23,4 @@ class Ports:
     life: Life
     doorbell: Doorbell
     pauses: Pauses
+    telemetry: Telemetry = field(default_factory=Telemetry)

@@ -15,7 +15,7 @@ from shared.request.assembled import Request
 from shared.store import memories, transcript
 from shared.store.statements import step
 from shared.values import EventKind, SessionKind
-from workers import fence
+from workers import fence, snapshot
 from workers.emit import emit
 from workers.held import Claim, Held
 from workers.ports import Ports
@@ -28,10 +28,11 @@ _log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A prefix that no row has yet: its name, the system prompt with its lengths, the tools."""
+    """A prefix that no row has yet: its name, the system prompt with its lengths, the tools by name and as sent."""
 
     digest: str
     system: system.SystemPrompt
+    tools: tuple[str, ...]
     tools_text: str
 
     def params(self) -> dict[str, object]:
@@ -43,18 +44,19 @@ class Built:
 
 
 def build_now(ports: Ports, held: Held) -> Built:
-    """The session's prefix as it would be made at this moment: skills, memory and profile as they are now, the date
-    on which the conversation began. For a new session, and for the epoch that a compaction begins."""
+    """The session's prefix as it would be made at this moment: tools, skills, memory and profile as they are now, the
+    date on which the conversation began. For a new session, and for the epoch that a compaction begins."""
     claim = held.claim
+    tools = snapshot.chosen(ports.settings, claim.kind, claim.listed)
     inputs = replace(
-        _inputs(ports, claim, claim.tools, of_child=claim.kind is SessionKind.CHILD),
+        _inputs(ports, claim, tools, of_child=claim.kind is SessionKind.CHILD),
         memory=ports.database.read(lambda c: memories.snapshot(c, claim.session)),
         limits={kind: memory.limit(ports.settings, kind) for kind in Kind},
         skills=ports.settings.skills_folder,
     )
     made = system.build(inputs)
-    tools_text = registry.schema_text(claim.tools)
-    return Built(prefix_digest(made.system_text, tools_text), made, tools_text)
+    tools_text = registry.schema_text(tools)
+    return Built(prefix_digest(made.system_text, tools_text), made, tools, tools_text)
 
 
 def ensure(ports: Ports, held: Held) -> None:
@@ -64,7 +66,8 @@ def ensure(ports: Ports, held: Held) -> None:
     built = build_now(ports, held)
     params = {**built.params(), "cause": "a new session"}
     row = fence.write(ports, held, step.PREFIX_FIRST, params, landed=step.PREFIX_STANDS)
-    held.last_edit, held.prefix = row["last_edit"], built.digest
+    held.last_edit = row["last_edit"]
+    held.adopt(built.digest, built.tools)
     name_left_out(ports, held, built)
 
 

@@ -20,7 +20,7 @@ import redis
 import structlog
 from celery import signals as celery_signals
 
-from shared import doorbell, logs, stream
+from shared import doorbell, logs, redact, secrets, stream
 from shared import settings as settings_module
 from shared.errors import FAILED, NightshiftError, exit_code
 from shared.life import Life
@@ -28,14 +28,17 @@ from shared.settings import Settings
 from shared.store import revision
 from shared.store.pool import Database
 from shared.values import TurnClass
+from workers import hooks, telling
 from workers.hearing import Hearing
 from workers.held import Interrupt
 from workers.hints import Hints, Turns
 from workers.look import Slots, look
+from workers.mcp.servers import Servers
 from workers.pause import Pauses
 from workers.ports import Ports
 from workers.providers import wire
 from workers.publish import Publisher
+from workers.sandbox import wall
 from workers.tools import child
 from workers.waiting import rules
 
@@ -74,6 +77,7 @@ def _with_slots(settings: Settings, argv: list[str]) -> Settings:
 
 def _serve(settings: Settings) -> int:
     rules.demands(settings.approve_tools)  # a wrong one stops the start, not the first call of that tool
+    hooks.use(hooks.load(settings.hooks))
     with psycopg.connect(settings.direct_url, connect_timeout=5) as connection:
         revision.check(connection)
     classes = tuple(TurnClass(name.strip()) for name in settings.classes.split(","))
@@ -81,6 +85,7 @@ def _serve(settings: Settings) -> int:
     life.start()
     app = doorbell.celery_app(settings.redis_url, connections=settings.slots + 8)
     redis_client = stream.connect(settings.redis_url, connections=32)
+    telemetry, stop_telling = telling.begin(settings, life.boot_id)
     ports = Ports(
         settings=settings,
         database=Database(settings.database_url, size=POOL_SIZE, wait_s=POOL_WAIT_S),
@@ -89,11 +94,16 @@ def _serve(settings: Settings) -> int:
         life=life,
         doorbell=doorbell.Doorbell(app),
         pauses=Pauses(settings.pause_at),
+        telemetry=telemetry,
     )
     turns = Turns()
     hints = Hints(turns, ports.database, life, redis_client)
     hints.start()
     child.LAUNCHER.start()
+    threading.Thread(target=wall.way, name="wall", daemon=True).start()  # tried before the first session asks for it
+    redact.REDACTOR.learn(secrets.known(settings))
+    servers = Servers(settings)
+    servers.start()
     queues = sorted({doorbell.queue_of(c) for c in classes})
     slots = Slots(settings.slots, classes)
     hearing = hearing_of(redis_client, queues, slots, life, _end_me)
@@ -105,6 +115,8 @@ def _serve(settings: Settings) -> int:
     finally:
         hearing.stop()
         hints.stop()
+        servers.close()
+        stop_telling()
         ports.publisher.close()
         life.stop("drained" if life.draining else "consumer ended")
         ports.database.close()

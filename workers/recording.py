@@ -7,7 +7,7 @@ under the session's lock, tells whether it landed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from hashlib import sha256
@@ -24,7 +24,7 @@ from shared.store.statements import one, run, turn_end, waiting
 from shared.store.statements import step as statements
 from shared.text import bounded
 from shared.values import CallStatus, Purpose, Refund, Repeat, RunStatus, TurnStatus
-from workers import fence, gathering, grants, reserving
+from workers import fence, gathering, grants, reserving, telling
 from workers.compaction import breaker
 from workers.grants import Grant
 from workers.held import Held
@@ -101,13 +101,14 @@ class Recorded:
     ended: bool
 
 
-def runs_of(life: Life, calls: Sequence[ToolCall], step: int, held_back: Collection[str] = ()) -> tuple[Run, ...]:
+def runs_of(life: Life, calls: Sequence[ToolCall], step: int, held_back: Callable[[ToolCall], bool]) -> tuple[Run, ...]:
     """The runs of a batch. Where all may be repeated they are `started` together; else only the first one is.
 
-    A run of a tool in `held_back` needs somebody else first, and so begins by itself nowhere.
+    A run that is `held_back` needs somebody else first, and so begins by itself nowhere.
     """
+    calls = [replace(call, name=registry.current(call.name)) for call in calls]
     repeats = [registry.TOOLS[c.name].repeat if c.name in registry.TOOLS else Repeat.REPEATABLE for c in calls]
-    back = [call.name in held_back for call in calls]
+    back = [held_back(call) for call in calls]
     together = not any(back) and all(repeat is Repeat.REPEATABLE for repeat in repeats)
     runs = [
         Run(step, at + 1, call, repeat, RunStatus.STARTED if together or (at == 0 and not back[0]) else RunStatus.ASKED)
@@ -161,6 +162,7 @@ def record(ports: Ports, held: Held, planned: Planned, outcome: Outcome, ending:
     _mirror(held, planned, outcome, context, written, over=over)
     if not written:
         held.context = ports.database.read(lambda c: state.load(c, held.claim.session))
+    telling.call_ended(ports.telemetry, held, planned, outcome)
     return recorded
 
 

@@ -71,7 +71,7 @@ def left_open(ports: Ports, held: Held) -> Left:
         return Left((), ())
     params = {"turn": held.claim.turn, "step": held.step}
     rows = ports.database.read(lambda c: every(c, holder.OPEN_RUNS, params))
-    found = [_look(ports, held, row) for row in rows]
+    found = [_look(ports, held, {**row, "tool": registry.current(row["tool"])}) for row in rows]
     waits = [one.limit_s for one in found if isinstance(one, Wait)]
     return Left(
         tuple(one for one in found if isinstance(one, Finished)),

@@ -37,16 +37,21 @@ def approvals(client: Client, asked: argparse.Namespace) -> Exit:
 
 
 def approve(client: Client, asked: argparse.Namespace) -> Exit:
-    return _decided(asked, decide(client, asked.approval, "approve", asked.note))
+    return _decided(asked, decide(client, asked.approval, "approve", asked.note, asked.scope))
 
 
 def deny(client: Client, asked: argparse.Namespace) -> Exit:
     return _decided(asked, decide(client, asked.approval, "deny", asked.note))
 
 
-def decide(client: Client, approval: str, decision: Literal["approve", "deny"], note: str | None) -> dict[str, Any]:
+def decide(
+    client: Client, approval: str, decision: Literal["approve", "deny"], note: str | None, scope: str = "once"
+) -> dict[str, Any]:
     """The request as it stands afterwards. Raises Stop where somebody was faster, or where it is not ours to decide."""
-    return client.post(f"/v1/approvals/{quote(approval, safe='')}", {"decision": decision, "note": note})
+    body: dict[str, Any] = {"decision": decision, "note": note}
+    if scope != "once":
+        body["scope"] = scope
+    return client.post(f"/v1/approvals/{quote(approval, safe='')}", body)
 
 
 def _decided(asked: argparse.Namespace, row: dict[str, Any]) -> Exit:

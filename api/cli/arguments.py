@@ -117,6 +117,10 @@ def _reading(commands: _Group) -> None:
         decide = _add(commands, name, help_)
         decide.add_argument("approval", metavar="ID", help="as `nightshift approvals` lists it")
         decide.add_argument("--note", metavar="TEXT", help="why")
+        if name == "approve":
+            scopes = ("once", "session", "always")
+            decide.add_argument("--scope", choices=scopes, default="once", help="how far it goes (%(default)s)")
+    _of_the_gate(commands)
 
     ledger = _add(commands, "ledger", "money and tokens")
     ledger.add_argument("--by", choices=("day", "principal", "session", "job", "model", "purpose"), default="day")
@@ -128,6 +132,21 @@ def _reading(commands: _Group) -> None:
     replay.add_argument("--json", action="store_true", help="with --calls: as JSON (a request is JSON anyway)")
 
     _add(commands, "doctor", "check every part and name the mend of what fails")
+
+
+def _of_the_gate(commands: _Group) -> None:
+    gate = _add(commands, "gate", "say what would be decided of a command, and why; it is not run")
+    gate.add_argument("words", nargs="+", metavar="COMMAND", help="best in quotes, as one word")
+    gate.add_argument("--profile", default="default", help="as in a session of this profile (%(default)s)")
+    gate.add_argument("--job", action="store_true", help="as of a job")
+    gate.add_argument("--session", metavar="S", help="with what was granted to you in this session")
+    grants = _add(commands, "grants", "list what was allowed beyond one call, or end it")
+    grants.add_argument("--revoke", metavar="ID", help="end this one")
+    grants.add_argument("--ended", action="store_true", help="show what was revoked too")
+    bypass = _add(commands, "bypass", "for a time, ask for no pattern's sake in one session; an approver's to open")
+    bypass.add_argument("session", metavar="SESSION")
+    bypass.add_argument("--minutes", type=positive, required=True, help="at most 480")
+    bypass.add_argument("--note", metavar="TEXT", default="", help="why; it stands in the audit")
 
 
 def _of_transcript(commands: _Group) -> None:

@@ -50,7 +50,7 @@ def _run(asked: argparse.Namespace) -> Exit | int:
 
 
 def _with_client(asked: argparse.Namespace, client: object) -> Exit:
-    from api.cli import approvals, chat, jobs, ledger, memory, people, search, sessions, stops, turns
+    from api.cli import approvals, chat, gate, jobs, ledger, memory, people, search, sessions, stops, turns
     from api.cli import asked as of_transcript
     from api.cli.client import Client
 
@@ -72,6 +72,9 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
         "approvals": approvals.approvals,
         "approve": approvals.approve,
         "deny": approvals.deny,
+        "gate": gate.gate,
+        "grants": gate.grants,
+        "bypass": gate.bypass,
         "jobs": jobs.run,
         "stop": stops.stop,
         "stops": stops.stops,

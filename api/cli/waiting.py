@@ -42,7 +42,8 @@ def wanted(request: Row) -> str:
     """One request: the call, and who may decide where that is not every approver."""
     who = f" · an {request['role']} decides" if request.get("role") == "admin" else ""
     eyes = " · somebody other than who asked" if request.get("four_eyes") else ""
-    return f"{live.call(request, WIDTH)}{who}{eyes}"
+    why = f" · {safe.line(request['why'], WIDTH)}" if request.get("why") else ""
+    return f"{live.call(request, WIDTH)}{who}{eyes}{why}"
 
 
 def told(turn: Row) -> list[str]:

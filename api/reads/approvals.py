@@ -25,7 +25,8 @@ _SHOWN: LiteralString = """
 select a.id, a.turn as turn_id, a.session as session_id, s.title as session_title, a.step, a.ordinal, a.tool, a.digest,
   left(r.arguments, %(most)s) as arguments, length(r.arguments) > %(most)s as cut, a.role, a.four_eyes,
   a.requested_by as requester, q.name as requested_by, a.status, a.created_at, a.expires_at, a.decided_at,
-  d.name as decided_by, a.note, """
+  d.name as decided_by, a.note, a.rule, a.why, case when a.four_eyes then '{}' else a.patterns end as may_cover,
+  a.scope, """
 _FROM: LiteralString = """ as visible
 from approvals a join sessions s on s.id = a.session
 left join tool_runs r on r.turn = a.turn and r.step = a.step and r.ordinal = a.ordinal
@@ -48,7 +49,7 @@ OF_TURN: LiteralString = """
   case when t.status = 'parked' and t.parked_on in ('approval', 'children') then (
     select json_agg(x order by x.turn_id, x.step, x.ordinal) from (
       select a.id, a.turn as turn_id, a.step, a.ordinal, a.tool, left(r.arguments, 2000) as arguments, a.role,
-        a.four_eyes, a.created_at, a.expires_at
+        a.four_eyes, a.rule, a.why, a.created_at, a.expires_at
       from approvals a
       left join tool_runs r on r.turn = a.turn and r.step = a.step and r.ordinal = a.ordinal
       where a.status = 'pending' and a.turn in (

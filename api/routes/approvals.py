@@ -11,7 +11,6 @@ from api import answers, commands, pages
 from api.commands import Answer
 from api.injected import Reading, Serving, Writing, identifier
 from api.openapi import accepts, gives
-from api.problems import invalid
 from api.reads import approvals
 from api.waking import ring_for
 from api.wire.asked import DecisionAsked
@@ -48,17 +47,17 @@ def get_approval(serving: Serving, caller: Reading, approval: str) -> Response:
 
 @router.post("/v1/approvals/{approval}", openapi_extra=accepts(DecisionAsked), responses=gives(Approval))
 def decide(serving: Serving, written: Writing, approval: str) -> Response:
-    """Allow one call, or deny it; the decision is made once and stands."""
+    """Allow one call, or deny it; the decision is made once and stands. A yes of scope `session` or `always`
+    also covers later calls of the same principal that meet the same rules: those in `may_cover`."""
     id_, who = identifier(approval), written.caller.principal
     asked = written.body(DecisionAsked)
-    if asked.scope != "once":
-        raise invalid("scope", "only 'once' can be granted: decide on each call", code="scope_unsupported")
 
     def effect(connection: Connection) -> Answer:
         approvals.find(connection, id_, who)  # what one may not see does not exist, whatever one's role
         woken = waits.decide(
-            connection, id_, who.id, who.role, approve=asked.decision == "approve", note=asked.note or None
-        )
+            connection, id_, who.id, who.role, approve=asked.decision == "approve", note=asked.note or None,
+            scope=asked.scope,
+        )  # fmt: skip
         shown = approvals.find(connection, id_, who)
         return Answer(200, answers.text(shown), after=lambda: ring_for(serving, woken))
 

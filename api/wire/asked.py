@@ -61,7 +61,7 @@ class SteerAsked(Asked):
 
 class DecisionAsked(Asked):
     decision: Literal["approve", "deny"]
-    scope: Literal["once", "session", "always"] = Field(default="once", description="Only 'once' for now")
+    scope: Literal["once", "session", "always"] = Field(default="once", description="How far a yes goes")
     note: Note | None = Field(default=None, description="The model reads it where the call is denied")
 
 

@@ -52,6 +52,8 @@ class Wanted(Shown):
     arguments: str | None
     role: str
     four_eyes: bool
+    rule: str
+    why: str | None
     created_at: datetime
     expires_at: datetime | None
 
@@ -231,7 +233,8 @@ class CallPage(Page):
 
 class Approval(Shown):
     """`cut`: the arguments are longer than what is shown. `may_decide`: by the caller, now. Turn and session are null
-    for who may decide and may not see them."""
+    for who may decide and may not see them. `rule` and `why`: what of the call is asked about; `may_cover`: what a yes
+    beyond this call would cover, each time for the same principal."""
 
     id: UUID
     turn_id: UUID | None
@@ -253,6 +256,10 @@ class Approval(Shown):
     decided_at: datetime | None
     decided_by: str | None
     note: str | None
+    rule: str = "settings"
+    why: str | None = None
+    may_cover: list[str] = []
+    scope: str | None = None
 
 
 class ApprovalPage(Page):

@@ -15,6 +15,7 @@ from deploy.local.explain import StackError
 from deploy.local.home import Home, secret
 from deploy.local.program import Program, of_server
 from deploy.local.spawn import clean_environment, unprivileged
+from shared.secrets import VARIABLE
 from shared.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,6 +142,8 @@ def _add_valkey(stack: Stack) -> None:
 def _environment(stack: Stack, role: str, **more: str) -> dict[str, str]:
     """Asked at each start of a child, when the addresses of those before it are known."""
     handed = {n: v for n, v in os.environ.items() if n.startswith(PREFIX) and n not in _NOT_HANDED_ON}
+    if role != "worker":  # keys are for those who use them
+        handed = {n: v for n, v in handed.items() if not n.startswith(VARIABLE)}
     ours = {
         "HOME": str(stack.home.root),
         "DATABASE_URL": stack.database_url,

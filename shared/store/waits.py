@@ -8,12 +8,16 @@ else holds it; so a reason that is gone and a sleeper that sleeps on cannot both
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 from uuid import UUID
 
 from shared.errors import Refused
+from shared.ids import uuid7
 from shared.store.pool import Connection
 from shared.store.statements import one, turn_end, waiting
 from shared.values import ROLE_RANK, Role, TurnClass
+
+Scope = Literal["once", "session", "always"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +34,12 @@ def wake(connection: Connection, turn: UUID) -> Woken:
     return Woken(turn, None if row is None else TurnClass(row["class"]))
 
 
-def decide(connection: Connection, approval: UUID, by: UUID, role: Role, *, approve: bool, note: str | None) -> Woken:
-    """One decision on one request. Raises Refused: `not_found`, `role_insufficient`, `four_eyes`, `approval_over`,
-    `already_decided`."""
+def decide(
+    connection: Connection, approval: UUID, by: UUID, role: Role, *, approve: bool, note: str | None,
+    scope: Scope = "once",
+) -> Woken:  # fmt: skip
+    """One decision on one request. `scope` says how far a yes goes beyond this call. Raises Refused: `not_found`,
+    `role_insufficient`, `four_eyes`, `scope_unsupported`, `approval_over`, `already_decided`."""
     found = one(connection, waiting.FIND_APPROVAL, {"approval": approval})
     if found is None:
         raise Refused("there is no such approval", code="not_found", status=404)
@@ -42,11 +49,21 @@ def decide(connection: Connection, approval: UUID, by: UUID, role: Role, *, appr
         )
     if found["four_eyes"] and found["requested_by"] == by:
         raise Refused("four eyes: somebody other than who asked must decide this", code="four_eyes", status=403)
+    if scope != "once" and (not approve or found["four_eyes"] or not found["grantable"]):
+        raise _no_scope(approve=approve)
     one(connection, turn_end.LOCK_TURN, {"turn": found["turn"]})
-    values = {"approval": approval, "principal": by, "status": "approved" if approve else "denied", "note": note}
+    values = {
+        "approval": approval, "principal": by, "status": "approved" if approve else "denied", "note": note,
+        "scope": scope, "grant": uuid7(),
+    }  # fmt: skip
     if one(connection, waiting.DECIDE, values) is None:
         raise _too_late(connection, approval)
     return wake(connection, found["turn"])
+
+
+def _no_scope(*, approve: bool) -> Refused:
+    words = "a call of this kind is decided each time" if approve else "a no covers this one call"
+    return Refused(f"scope: {words}, so leave scope out, or say 'once'", code="scope_unsupported", status=422)
 
 
 def _too_late(connection: Connection, approval: UUID) -> Refused:

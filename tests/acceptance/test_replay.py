@@ -119,8 +119,8 @@ def test_the_stack_that_came_after_is_another_one(story: Story) -> None:
     request = json.loads(body)
     assert request["system"][0]["text"].startswith(OTHER_IDENTITY)
     assert [tool["name"] for tool in request["tools"]] == [
-        "ask_person", "delegate_task", "git_log", "list_files", "memory", "read_artifact", "session_search",
-        "skill_view", "todo", "write_file",
+        "clarify", "delegate_task", "git_log", "list_files", "memory", "read_artifact", "session_search",
+        "skills", "todo", "write_file",
     ]  # fmt: skip
     assert request["tools"][3]["description"].startswith("Show what")
     assert (request["model"], request["max_tokens"]) == ("claude-opus-5-5", 4000)

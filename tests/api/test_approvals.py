@@ -107,7 +107,8 @@ def test_a_decision_that_cannot_be_made_says_why_and_changes_nothing(
     assert _code(_decide(owen, todo)) == (403, "four_eyes")
     assert _code(_decide(api.person("vera", Role.VIEWER), write)) == (403, "role_insufficient")
     for scope in ("session", "always"):
-        assert _code(_decide(owen, write, scope=scope)) == (422, "scope_unsupported")
+        assert _code(_decide(admin, todo, scope=scope)) == (422, "scope_unsupported")  # four eyes look each time
+        assert _code(_decide(owen, write, "deny", scope=scope)) == (422, "scope_unsupported")
     for body in (
         {},
         {"decision": "maybe"},

@@ -29,6 +29,7 @@ from tests.bench import (  # noqa: E402 - the path comes first
     parked,
     search,
     steps,
+    tools,
     tree,
     turns,
     viewers,
@@ -52,6 +53,8 @@ BENCHES: Mapping[str, Callable[[House], list[Figure]]] = {
     "floor": floor.measure,
     "compaction": compaction.measure,
     "search": search.measure,
+    "tools": tools.measure,
+    "memory": tools.memory,
 }
 
 

@@ -13,9 +13,11 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from api.cli.doctor import database, machine, pooled, services
+from api.cli.doctor import extensions as outside
 from api.cli.doctor.finding import Facts, Finding, State
 from api.cli.doctor.run import examine, facts
 from api.cli.main import main
+from shared.mcp import McpServer
 from shared.settings import Settings
 from shared.store import extensions
 from tests.cli.pooler import pooling
@@ -187,3 +189,28 @@ def test_a_tool_that_is_none_is_named_before_a_worker_stumbles_over_it(
     monkeypatch.setenv("NIGHTSHIFT_APPROVE_TOOLS", "write_flie")
     assert main(["doctor"]) == 1
     assert "NIGHTSHIFT_APPROVE_TOOLS: there is no tool 'write_flie'" in capsys.readouterr().out
+
+
+def test_secrets_tool_servers_and_hooks_that_cannot_be_used_are_named_without_a_value(known: Facts) -> None:
+    team = known.home / "secrets/team"
+    team.mkdir(parents=True)
+    for name, mode in (("OPEN", 0o644), ("FINE", 0o600)):
+        (team / name).write_text("the-value-of-it")
+        (team / name).chmod(mode)
+    mcp = {
+        "gone": McpServer(command=("no-such-program",)),
+        "keyless": McpServer(url="http://127.0.0.1:9/mcp", headers={"Authorization": "secret:MISSING"}),
+        "fine": McpServer(command=("sh",), env={"KEY": "secret:FINE"}),
+    }
+    settings = Settings(home=known.home, mcp=mcp, hooks="not-installed")
+    found = list(
+        examine(replace(known, settings=settings), (outside.secrets, outside.tool_servers, outside.installed_hooks))
+    )
+    assert [(finding.part, finding.state, finding.seen[:40]) for finding in found] == [
+        ("secrets", State.FAILED, "the secret secrets/team/OPEN can be read"),
+        ("tool server", State.OK, "fine: sh"),
+        ("tool server", State.FAILED, "gone: no-such-program is not on the PATH"),
+        ("tool server", State.FAILED, "keyless: there is no secret MISSING for "),
+        ("hook", State.FAILED, "not-installed is offered by no installed"),
+    ]
+    assert "the-value-of-it" not in str(found)

@@ -45,6 +45,7 @@ class Up:
 
 def environment(home: Path) -> dict[str, str]:
     ours = {"NIGHTSHIFT_HOME": str(home), "NIGHTSHIFT_REHEARSAL": "1", "ANTHROPIC_API_KEY": "a-real-key"}
+    ours["NIGHTSHIFT_SECRET_OWN"] = "a-secret-of-the-team"
     return {**without_keys(), **ours, "PYTHONPATH": str(ROOT)}
 
 
@@ -99,6 +100,14 @@ def test_a_providers_key_reaches_no_process_and_the_stand_ins_reaches_workers_al
             seen[role] = {word.decode().partition("=")[0] for word in words if b"KEY" in word}
             assert not [word for word in words if b"a-real-key" in word]
     assert {role: names for role, names in seen.items() if names} == {"worker": {"NIGHTSHIFT_PROVIDER_KEY"}}
+
+
+def test_a_secret_of_the_environment_reaches_workers_alone(up: Up) -> None:
+    def has_it(pid: int) -> bool:
+        return b"a-secret-of-the-team" in Path(f"/proc/{pid}/environ").read_bytes()
+
+    pids = {role: pids[0] for role, pids in up.facts()["pids"].items() if role != "supervisor"}
+    assert {role for role, pid in pids.items() if has_it(pid)} == {"worker"}
 
 
 def test_only_who_reads_the_stacks_file_can_script_its_stand_in(up: Up) -> None:

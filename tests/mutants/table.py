@@ -319,4 +319,45 @@ MUTANTS = (
         "    start = min(max(of_messages, of_tokens), tally.answered)\n", "    start = max(of_messages, of_tokens)\n",
         "tests/shrink/test_reduction_stubs.py::test_what_nobody_has_answered_yet_is_not_touched_however_much_it_is",
     ),
+    Mutant(
+        "overlap: a read goes beside the write before it", "workers/tools/segments.py",
+        "_any_overlap(one.writes, (*other.reads, *other.writes)) or _any_overlap(other.writes, one.reads)",
+        "_any_overlap(one.writes, other.writes)",
+        "tests/tools/test_batches.py::test_a_thousand_random_batches_end_as_one_call_after_the_other_would",
+    ),
+    Mutant(
+        "overlap: links are not resolved", "workers/tools/areas.py",
+        "os.path.realpath(root.joinpath(*parts))", "os.path.abspath(root.joinpath(*parts))",
+        "tests/tools/test_batches.py::test_two_names_of_one_folder_are_one_place",
+    ),
+    Mutant(
+        "overlap: whoever makes a folder meets nobody", "workers/tools/areas.py",
+        "place.parts[:missing])", "place.parts)",
+        "tests/tools/test_batches.py::test_whoever_makes_a_folder_meets_who_looks_beside_it",
+    ),
+    Mutant(
+        "snapshot: a session has whatever its worker carries", "workers/claiming.py",
+        "            if row[\"prefix\"] is None\n", "            if True\n",
+        "tests/loop/test_snapshot.py::test_a_tool_that_comes_late_is_a_sessions_from_its_next_epoch_on",
+    ),
+    Mutant(
+        "circling: the next holder begins to count anew", "workers/loop.py",
+        "    if held.step > 0:\n        held.circle", "    if False:\n        held.circle",
+        "tests/loop/test_circling.py::test_the_next_holder_comes_to_the_same_end",
+    ),
+    Mutant(
+        "outward: a message goes where others read along", "shared/store/outward.py",
+        "        if not row[\"fits\"]:", "        if False:",
+        "tests/loop/test_outward.py::test_a_message_reaches_nobody_who_may_not_read_where_it_comes_from",
+    ),
+    Mutant(
+        "outward: what runs by itself schedules", "shared/store/outward.py",
+        "    if row[\"by_kind\"] != PrincipalKind.PERSON:", "    if False:",
+        "tests/loop/test_outward.py::test_what_runs_by_itself_schedules_nothing",
+    ),
+    Mutant(
+        "patch: what another wrote meanwhile is lost", "workers/tools/patch.py",
+        "            if _mark(os.fstat(fd)) != mark:", "            if False:",
+        "tests/tools/test_patch.py::test_what_another_writes_between_the_read_and_the_write_is_not_lost",
+    ),
 )  # fmt: skip

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 
+from shared import suspicion
 from shared.suspicion import why
 
 SUSPECT = {
@@ -60,3 +63,8 @@ def test_what_tells_how_things_are_is_let_through(name: str) -> None:
 )
 def test_a_long_text_takes_no_long_look(piece: str) -> None:
     why(piece * (200_000 // len(piece)))
+
+
+def test_every_invisible_character_is_seen_through() -> None:
+    invisible = {chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf"}
+    assert {char for char in invisible if suspicion.INVISIBLE.fullmatch(char) is None} == set()

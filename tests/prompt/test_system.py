@@ -119,8 +119,8 @@ def test_bad_characters_change_neither_encoding_nor_lengths(tmp_path: Path) -> N
 def test_stable_tier_and_the_tools_stay_small_for_every_session_pays_for_them() -> None:
     tools = registry.schema_text(registry.TOOLS)
     count = len(bpe_openai.get_encoding("o200k_base").encode(stable.text("", tuple(registry.TOOLS)) + tools))
-    assert len(registry.TOOLS) <= 12
-    assert count * 1.3 < 2_700
+    assert len(registry.TOOLS) <= 24
+    assert count * 1.3 < 6_000
 
 
 def test_the_digest_names_what_is_sent_and_where_the_border_is() -> None:

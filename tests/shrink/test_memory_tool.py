@@ -251,7 +251,7 @@ def test_a_skill_is_read_by_its_name_and_nothing_else_is(anna: Ground, provider:
     (folder / "link.md").symlink_to(anna.settings.home)
 
     def view(skill: str, **more: Any) -> dict[str, Any]:
-        return {"name": "skill_view", "input": {"name": skill, **more}}
+        return {"name": "skills", "input": {"name": skill, **more}}
 
     said = _results(
         anna, provider, view("month"), view("month", file="steps.md", offset=2), view("nonsense"), view("../home"),

@@ -56,8 +56,10 @@ def _reads(anna: UUID, session: UUID, handles: Iterable[str]) -> list[dict[str, 
         "read_file": [{"path": "canary.txt"}, {"path": f"../{session}/canary.txt"}],
         "search_files": [{"pattern": "canary"}],
         "session_search": [{"query": "canary"}, {"query": "canary", "session": str(session)}],
-        "skill_view": [{"name": str(anna)}],
+        "skills": [{"name": str(anna)}],
         "todo": [{"items": []}],
+        "web_fetch": [{"url": "http://127.0.0.1:9/canary"}],
+        "web_search": [{"query": "canary"}],
     }
     reads = {name for name, each in registry.TOOLS.items() if each.repeat is Repeat.REPEATABLE and each.waits is None}
     assert reads <= set(asked), "a tool that reads must be asked here too"

@@ -21,7 +21,7 @@ from workers.pause import Pauses, Point
 
 LOOK: dict[str, Any] = {"name": "list_files", "input": {}}
 WRITE = {"name": "write_file", "input": {"path": "a.txt", "content": "alpha"}}
-ASK = {"name": "ask_person", "input": {"question": "which?"}}
+ASK = {"name": "clarify", "input": {"question": "which?"}}
 
 
 class Once:

@@ -89,7 +89,7 @@ def test_a_parked_turn_takes_words_over_http(both: tuple[Api, Desk], way: str) -
     api, at = both
     anna = api.person("anna")
     write = {"tools": [{"name": "write_file", "input": {"path": "a", "content": "b"}}]}
-    ask = {"tools": [{"name": "ask_person", "input": {"question": "which?"}}]}
+    ask = {"tools": [{"name": "clarify", "input": {"question": "which?"}}]}
     for reply, reason, status, expected in (
         (ask, "clarify", "done", "the blue one"), (write, "approval", "denied", "the blue one"),
     ):  # fmt: skip

@@ -21,7 +21,7 @@ def _contributors(at: Desk, turn: UUID) -> list[UUID]:
 
 @pytest.mark.parametrize("role", [Role.MEMBER, Role.APPROVER, Role.ADMIN])
 def test_an_equal_or_a_stronger_person_contributes_once(at: Desk, role: Role) -> None:
-    session = at.session({"tools": [{"name": "ask_person", "input": {"question": "?"}}]}, audience=Audience.TEAM)
+    session = at.session({"tools": [{"name": "clarify", "input": {"question": "?"}}]}, audience=Audience.TEAM)
     turn = at.ground.turn(session, "go")
     at.ground.look()
     other = at.person("other", role)
@@ -54,7 +54,7 @@ def test_a_weaker_persons_words_become_a_turn_of_their_own(at: Desk) -> None:
 def test_a_weaker_person_neither_answers_nor_denies(at: Desk) -> None:
     write = {"name": "write_file", "input": {"path": "a", "content": "b"}}
     for reply, reason in (
-        ({"tools": [write]}, "approval"), ({"tools": [{"name": "ask_person", "input": {"question": "?"}}]}, "clarify"),
+        ({"tools": [write]}, "approval"), ({"tools": [{"name": "clarify", "input": {"question": "?"}}]}, "clarify"),
     ):  # fmt: skip
         session = at.session(reply, audience=Audience.TEAM)
         at.ground.person = at.person("admin", Role.ADMIN)

@@ -48,6 +48,10 @@ insert into approvals (id, turn, session, step, ordinal, tool, digest, status, f
 insert into questions (id, turn, session, step, ordinal, question, status, fence)
   select gen_random_uuid(), id, session, 1, 1, 'q', case when status = 'parked' then 'open' else 'void' end, 0
   from turns;
+insert into backgrounds (turn, name, session, boot_id, host, may_run_until, fence)
+  select id, 'p1.0', session, gen_random_uuid(), 'h', now(), 0 from turns;
+insert into grants (id, scope, principal, session, patterns, granted_by)
+  select gen_random_uuid(), 'session', %(p)s, id, '{x}', %(p)s from sessions;
 update turns set parent = (select id from turns where status = 'done' limit 1), parent_step = 1, parent_ordinal = 1,
   child_index = seq where status = 'queued';
 insert into jobs (id, name, owner, principal, cron, zone, prompt, next_at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 import tempfile
 from pathlib import Path
 
@@ -70,6 +71,7 @@ def test_a_path_that_could_lead_out_is_refused_by_every_tool(tricked: Bench, pat
         tricked.run("list_files", path=path),
         tricked.run("search_files", pattern=".", path=path),
         tricked.run("write_file", path=path, content="overwritten"),
+        tricked.run("patch", path=path, old=SECRET, new="overwritten"),
         tricked.run("git_log", path=path),
     ):
         assert result.is_error
@@ -135,10 +137,26 @@ def test_what_is_no_file_is_never_opened(bench: Bench) -> None:
         assert bench.error("read_file", path="pipe") == "pipe is a pipe, not a file"
         assert bench.error("read_file", path="door") == "door is a socket, not a file"
         assert bench.error("write_file", path="pipe", content="x") == "pipe is a pipe and is not replaced"
+        assert "pipe is a pipe" in bench.error("patch", path="pipe", old="x", new="y")
+        assert "door is a socket" in bench.error("patch", path="door", old="x", new="y")
         assert "[no match in 0 files" in bench.text("search_files", pattern="x")
         listed = bench.text("list_files")
     assert "pipe\tpipe\t" in listed
     assert "door\tsocket\t" in listed
+
+
+def test_a_device_is_named_and_never_opened(bench: Bench) -> None:
+    """`zero` has no end, and `full` takes nothing: whoever opened them would be told otherwise."""
+    for name, minor in (("zero", 5), ("full", 7)):
+        try:
+            os.mknod(bench.workspace / name, 0o600 | stat.S_IFCHR, os.makedev(1, minor))
+        except PermissionError:
+            pytest.skip("only root makes devices, and not everywhere")
+        assert bench.error("read_file", path=name) == f"{name} is a device, not a file"
+        assert bench.error("write_file", path=name, content="x") == f"{name} is a device and is not replaced"
+        assert f"{name} is a device" in bench.error("patch", path=name, old="x", new="y")
+    assert "[no match in 0 files" in bench.text("search_files", pattern="x")
+    assert "zero\tdevice\t" in bench.text("list_files")
 
 
 def test_a_folder_three_hundred_levels_deep_is_read_and_not_walked_for_ever(bench: Bench) -> None:
@@ -154,6 +172,10 @@ def test_a_folder_three_hundred_levels_deep_is_read_and_not_walked_for_ever(benc
     os.close(written)
     os.close(fd)
     assert bench.text("read_file", path="/".join([*names, "f.txt"])) == "at the bottom"
+    bottom = "/".join([*names, "f.txt"])
+    assert "64 are made" in bench.error("write_file", path=bottom, content="x")
+    assert "-at the bottom\n+changed" in bench.text("patch", path=bottom, old="at the bottom", new="changed")
+    assert bench.text("read_file", path=bottom) == "changed"
     assert "1 deeper folders not opened" in bench.text("list_files", depth=64)
     assert "1 deeper folders not opened" in bench.text("search_files", pattern="bottom")
 
@@ -169,7 +191,8 @@ def test_names_with_control_characters_stay_on_one_line_and_cannot_be_asked_for(
         "input/",
         "latin\\xe9.txt",
     ]
-    assert "control character" in bench.error("read_file", path="a\nb\t\x1b[31m.txt")
+    for tool, more in (("read_file", {}), ("write_file", {"content": ""}), ("patch", {"old": "x", "new": "y"})):
+        assert "control character" in bench.error(tool, path="a\nb\t\x1b[31m.txt", **more)
 
 
 _NAMES = "|..|.|a|link|linkfile|self|loop|f.txt|deep|input|outside|workspace|.nightshift|stack.json"

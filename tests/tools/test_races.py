@@ -98,13 +98,16 @@ def test_a_folder_swapped_for_a_link_while_it_is_searched_shows_nothing_from_out
 
 def test_a_folder_swapped_for_a_link_while_it_is_written_to_puts_nothing_outside(bench: Bench) -> None:
     (bench.workspace / "a/deep").mkdir(parents=True)
-    written = 0
+    written = patched = 0
     with swapping(bench.workspace / "a", bench.outside):
         until = time.monotonic() + _SECONDS
         while time.monotonic() < until:
             for path in ("a/f.txt", "a/deep/f.txt", "a/new/f.txt"):
                 written += not bench.run("write_file", path=path, content="overwritten").is_error
+                patched += not bench.run("patch", path=path, old="over", new="over and over").is_error
+                patched += not bench.run("patch", path=path, old=SECRET, new="overwritten").is_error
     assert written > 0
+    assert patched > 0
     assert bench.outside_is_untouched()
     assert sorted(entry.name for entry in bench.outside.iterdir()) == ["deep", "f.txt"]
     assert [entry.name for entry in (bench.outside / "deep").iterdir()] == ["f.txt"]

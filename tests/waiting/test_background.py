@@ -78,7 +78,7 @@ def test_two_that_end_in_an_idle_session_are_read_by_one_turn(worker: Ground, pr
 def test_a_report_that_comes_while_a_turn_runs_is_folded_into_it(worker: Ground, provider: Rehearsal) -> None:
     """The child ends while the parent itself sleeps for a person: no turn of its own, and nothing is lost."""
     session = worker.session()
-    tools = [delegate("one", background=True), tool("ask_person", question="?")]
+    tools = [delegate("one", background=True), tool("clarify", question="?")]
     provider.script([{"text": "so", "tools": tools}, {"text": "both came"}], session=str(session))
     turn = worker.turn(session, "go")
     worker.look_once(TurnClass.INTERACTIVE)

@@ -113,7 +113,7 @@ def test_a_cancel_from_this_state_keeps_what_was_seen_and_the_next_turn_works(
         "streams": {"text": "word " * 100, "chunks": 100, "gap_s": 0.1},
         "tool": {"text": "so", "tools": [tool("stubborn", word=word)]},
         "approval": {"text": "so", "tools": [tool("list_files"), WRITE]},
-        "clarify": {"text": "so", "tools": [tool("ask_person", question="which?")]},
+        "clarify": {"text": "so", "tools": [tool("clarify", question="which?")]},
         "children": {"text": "so", "tools": [delegate("one")]},
         "woken": {"text": "so", "tools": [WRITE]},
         "backoff": {"fault": {"kind": "status", "status": 429, "retry_after": 300}},

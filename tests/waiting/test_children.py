@@ -42,7 +42,7 @@ def test_a_parent_sleeps_and_reads_one_summary_a_child(worker: Ground, provider:
     assert (row["status"], row["answer"], row["children_open"]) == ("done", "all in", 0)
     children = _children(worker, turn)
     assert [(c["status"], c["kind"], c["depth"], c["class"]) for c in children] == [("done", "child", 1, "child")] * 2
-    assert all("delegate_task" not in c["tools"] and "ask_person" not in c["tools"] for c in children)
+    assert all("delegate_task" not in c["tools"] and "clarify" not in c["tools"] for c in children)
     assert row["children_usd"] == sum(c["spent_usd"] for c in children)
     run = worker.one("select status, result from tool_runs where turn = %s", turn)
     assert run["status"] == "done"

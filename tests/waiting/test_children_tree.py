@@ -55,7 +55,7 @@ def test_below_the_last_level_nobody_is_offered_to_delegate(grower: Ground, prov
     grower.look(1)
     tools = grower.rows("select depth, tools from sessions where kind = 'child' order by depth")
     assert ["delegate_task" in row["tools"] for row in tools] == [True, True, False]
-    assert all("ask_person" not in row["tools"] for row in tools)
+    assert all("clarify" not in row["tools"] for row in tools)
     assert grower.view(turn)["status"] == "done"
 
 

@@ -47,7 +47,7 @@ TOOLS: tuple[list[dict[str, Any]], ...] = (
     [tool(ASKED)],
     [tool(EFFECT), tool(ASKED), tool("list_files"), tool(EFFECT)],
     [tool(ASKED), tool(ASKED)],
-    [tool("ask_person", question="which?")],
+    [tool("clarify", question="which?")],
     [delegate("one", "two")],
     [delegate("one"), tool(ASKED)],
     [delegate("alone", background=True)],

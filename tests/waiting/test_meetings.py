@@ -90,7 +90,7 @@ def test_a_decision_in_the_moment_in_which_the_turn_goes_to_sleep_is_not_lost(
 def test_whoever_comes_while_the_turn_goes_to_sleep_waits_for_it_and_wakes_it(
     worker: Ground, provider: Rehearsal, what: str
 ) -> None:
-    asks = delegate("one") if what == "child" else tool("ask_person", question="which?")
+    asks = delegate("one") if what == "child" else tool("clarify", question="which?")
     provider.script([{"text": "found it"}], match={"contains": "one"})
     session, turn, runner = _going_to_sleep(worker, provider, asks)
     acts: dict[str, Callable[[], object]] = {

@@ -14,7 +14,7 @@ from workers.pause import Pauses
 
 
 def _ask(question: str = "Which year?") -> dict[str, Any]:
-    return {"name": "ask_person", "input": {"question": question}}
+    return {"name": "clarify", "input": {"question": question}}
 
 
 def _asking(worker: Ground, provider: Rehearsal, *tools: dict[str, Any], **more: Any) -> tuple[UUID, UUID]:
@@ -143,7 +143,7 @@ def test_a_job_has_nobody_to_ask(worker: Ground, provider: Rehearsal) -> None:
 def test_a_question_that_is_none_is_an_error_that_the_model_reads(
     worker: Ground, provider: Rehearsal, bad: dict[str, Any]
 ) -> None:
-    _, turn = _asking(worker, provider, {"name": "ask_person", "input": bad})
+    _, turn = _asking(worker, provider, {"name": "clarify", "input": bad})
     worker.look()
     assert worker.view(turn)["status"] == "done"
     ((status, _),) = _results(worker, turn)

@@ -30,7 +30,7 @@ def _parked(worker: Ground, provider: Rehearsal, *tools: object) -> UUID:
 def test_a_wake_that_was_lost_is_made_good_and_counted(worker: Ground, provider: Rehearsal) -> None:
     turns = [
         _parked(worker, provider, WRITE),
-        _parked(worker, provider, tool("ask_person", question="which?")),
+        _parked(worker, provider, tool("clarify", question="which?")),
         _parked(worker, provider, delegate("one", "two")),
     ]
     with room(worker) as sweeper:
@@ -84,7 +84,7 @@ def test_a_count_that_is_too_low_wakes_a_parent_that_sleeps_on_with_the_right_on
 def test_nobody_decides_within_the_limit_and_the_sweep_wakes_the_turn_to_a_denial(
     worker: Ground, provider: Rehearsal
 ) -> None:
-    allow, ask = _parked(worker, provider, WRITE), _parked(worker, provider, tool("ask_person", question="which?"))
+    allow, ask = _parked(worker, provider, WRITE), _parked(worker, provider, tool("clarify", question="which?"))
     limit = max(worker.settings.approval_limit_s, worker.settings.clarify_limit_s)
     with room(worker) as sweeper:
         waker = Waker(sweeper)

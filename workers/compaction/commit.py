@@ -135,7 +135,7 @@ def edit(ports: Ports, held: Held, why: Why, new: Edit) -> int:
         }  # fmt: skip
 
     row, facts = _stand(ports, held, new, params)
-    held.prefix = new.prefix.digest
+    held.adopt(new.prefix.digest, new.prefix.tools)
     held.new_epoch(row["last_edit"], region_end=row["edit"])
     held.context = replace(
         held.context, meter=0.0, compact_meter=0.0, junk_tokens=0, regrow_to=new.regrow_to, verdict_due=True,

@@ -14,6 +14,8 @@ class Cause(StrEnum):
     MONEY = "money"
     WINDOW = "window"
     TIME = "time"
+    FAILING = "failing"
+    STALE = "stale"
 
 
 _BECAUSE = {
@@ -22,14 +24,24 @@ _BECAUSE = {
     Cause.MONEY: "The money for this turn is used up.",
     Cause.WINDOW: "The context window is full.",
     Cause.TIME: "The time for this turn is over.",
+    Cause.FAILING: "The same call has failed the same way again and again.",
+    Cause.STALE: "Call after call brought nothing that was not known.",
 }
 
 
+_ACCOUNT = (
+    "Begin with an account of it: which call it was, what it was to bring, what came each time, and what you take that "
+    "to mean. "
+)
+
+
 def instruction(cause: Cause) -> str:
+    account = _ACCOUNT if cause in (Cause.FAILING, Cause.STALE) else ""
     return (
         f"[Nightshift: {_BECAUSE[cause]} There are no tools any more; your next message is the last of the turn.] "
-        "Write the answer to the request now, from what you have found so far, with its sources. Then say in a few "
-        "lines what is unfinished or unchecked, and what the next step would be. Claim nothing that you did not do."
+        f"{account}Write the answer to the request now, from what you have found so far, with its sources. "
+        "Then say in a few lines what is unfinished or unchecked, and what the next step would be. "
+        "Claim nothing that you did not do."
     )
 
 

@@ -1,4 +1,4 @@
-"""The index of skills: folders with a `SKILL.md`, each with its name and what it is for; `skill_view` reads one.
+"""The index of skills: folders with a `SKILL.md`, each with its name and what it is for; the tool `skills` reads one.
 
 Bounded in every direction: how many folders are looked at, how much of each file, how long the index gets. No link is
 followed and nothing but a regular file is opened.
@@ -27,7 +27,7 @@ _MOST_LINE = 240
 _HEAD_BYTES = 8_192
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _HEAD = """# Skills
-How this team does certain things. Where one fits the request, read it with skill_view before you begin."""
+How this team does certain things. Where one fits the request, read it with the tool skills before you begin."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,9 @@ TOOL_NOTES = {
     "list_files": "list_files first: see what is there before you search or read.",
     "memory": "memory keeps what a later conversation should know, when it is said or found; never secrets, never what \
 only concerns the work at hand.",
+    "patch": "patch, not write_file, to change a file that is there; read the place first.",
     "read_artifact": "read_artifact brings back what a line with a handle stands for; only when you need it.",
+    "schedule_job": "schedule_job only where a person asks for something to be done at a time or again.",
     "search_files": "search_files finds where something stands; read around a hit before you rely on it.",
     "session_search": "session_search, before you say that you do not know what was said or decided earlier.",
     "todo": "todo: for work of more than a few steps write the list first and keep it true.",

@@ -17,7 +17,7 @@ from workers.prompt.data import LeftOut
 from workers.tools import registry
 
 ALL_TOOLS = tuple(registry.TOOLS)
-SKILL_TOOL = "skill_view"
+SKILL_TOOL = "skills"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,19 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 def parse(text: str, schema: Mapping[str, object]) -> dict[str, object]:
     """The arguments, of the types that `schema` names and with no other key. Raises `ToolRefused`."""
+    arguments = read(text)
+    _check_object(arguments, schema, "")
+    return arguments
+
+
+def read(text: str) -> dict[str, object]:
+    """The arguments as they come, an object of any kind. Raises `ToolRefused`."""
     if len(text) > MOST_CHARS:
         raise ToolRefused(f"the arguments are {len(text):,} characters long; at most {MOST_CHARS:,} are read")
     value = _load(text)
     if not isinstance(value, dict):
         raise ToolRefused(f"the arguments must be a JSON object, not {_kind(value)}")
-    arguments = cast("dict[str, object]", value)
-    _check_object(arguments, schema, "")
-    return arguments
+    return cast("dict[str, object]", value)
 
 
 def _load(text: str) -> object:

@@ -159,12 +159,14 @@ def _begin_by(context: ToolContext, until: float) -> float:
         time.sleep(_LOOK_EVERY_S)
 
 
-def _ask_once(
-    context: ToolContext, request: Mapping[str, object], fds: Sequence[int], until: float, most: int
-) -> Answer:
+def begin(
+    context: ToolContext, request: Mapping[str, object], fds: Sequence[int], until: float
+) -> tuple[socket.socket, bytes]:
+    """Has a child begin the request: our end of its socket, and the name behind which the launcher's word on its end
+    will stand. Raises as `ask` does where the run may not act any more."""
     ours, theirs = socket.socketpair()
     name = os.urandom(NAME_BYTES)
-    with ours:
+    try:
         with theirs:
             begin_by = _begin_by(context, until)
             context.pausing(Point.STARTING)
@@ -174,6 +176,17 @@ def _ask_once(
         with suppress(BrokenPipeError, ConnectionResetError):  # what the launcher said is still there to be read
             socket.send_fds(ours, [len(message).to_bytes(4, "big")], list(fds))
             ours.sendall(message)
+    except BaseException:
+        ours.close()
+        raise
+    return ours, name
+
+
+def _ask_once(
+    context: ToolContext, request: Mapping[str, object], fds: Sequence[int], until: float, most: int
+) -> Answer:
+    ours, name = begin(context, request, fds, until)
+    with ours:
         return _collect(context, ours, until, most, name)
 
 
@@ -193,14 +206,20 @@ def _collect(context: ToolContext, ours: socket.socket, until: float, most: int,
         data += piece
         if len(data) > most + NAME_BYTES + 1:
             return Answer(bytes(data[:most]), None)
-    # The launcher's word on how the child ended stands behind the job's name: without it, nobody has said anything, and
-    # the last byte of an answer must not be taken for it.
+    body, end = last_word(data, name)
+    return Answer(bytes(body[:most]), None if len(body) > most else end)
+
+
+def last_word(data: bytearray, name: bytes) -> tuple[bytearray, int]:
+    """All that came, without the launcher's word on how the child ended, and that word. It stands behind the job's
+    name: without that, nobody has said anything, and the last byte of an answer must not be taken for it. Raises
+    LauncherGone or NotBegun."""
     body, said, end = data[: -NAME_BYTES - 1], data[-NAME_BYTES - 1 : -1], data[-1:]
     if bytes(said) != name:
         raise LauncherGone
     if end[0] == TOO_LATE:
         raise NotBegun
-    return Answer(bytes(body[:most]), None if len(body) > most else end[0])
+    return body, end[0]
 
 
 def _check(context: ToolContext, until: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -44,6 +44,15 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class MayRead:
+    """What a run's own code may ask of its session: the tools `names`, each with its parameters in their order, which
+    change nothing, which nobody must allow and no admin has stopped. `ask` takes a name and arguments as text."""
+
+    names: Mapping[str, Sequence[str]]
+    ask: Callable[[ToolContext, str, str], ToolResult]
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """One run. `workspace` may be written, `attached` never; `deadline` is in seconds of `boottime`."""
 
@@ -61,6 +70,7 @@ class ToolContext:
     repeat: Repeat = Repeat.REPEATABLE
     pausing: Callable[[Point], None] = _on
     store: Store | None = None
+    may_read: MayRead | None = None
 
     @property
     def key(self) -> str:

@@ -12,10 +12,13 @@ from pathlib import Path
 import structlog
 
 from shared.errors import StoreError
+from shared.redact import REDACTOR
 from shared.text import bounded, clean_text
+from workers import hooks
 from workers.tools import arguments
 from workers.tools.context import Came, ToolContext, ToolLost, ToolRefused, ToolResult, ToolStopped, check_going
 from workers.tools.registry import TOOLS
+from workers.web import foreign
 
 _log = structlog.stdlib.get_logger(__name__)
 _MOST_NAME = 64
@@ -24,15 +27,33 @@ MOST_CHARS = 32_000_000
 
 
 def run_one(context: ToolContext, name: str, arguments_text: str, allowed: Collection[str] | None = None) -> ToolResult:
-    """The tool's result, or an error result that says what to do; never tells a path of this host. Raises nothing but
-    StoreError, of a tool that reads or writes rows: the turn is no longer ours, or the database is away."""
-    allowed = tuple(TOOLS) if allowed is None else allowed
+    """The tool's result, or an error result that says what to do; never tells a path of this host, nor a key. Raises
+    nothing but StoreError, of a tool that reads or writes rows: the turn is no longer ours, or the database is away."""
+    return without_keys(_ran(context, name, arguments_text, tuple(TOOLS) if allowed is None else allowed))
+
+
+def without_keys(result: ToolResult) -> ToolResult:
+    """As it may be stored, sent and shown; what cannot be looked through is withheld (shared/redact.py)."""
+    cleaned = REDACTOR.clean(result.text)
+    note = result.note if result.note is None else REDACTOR.clean(result.note).text
+    return replace(result, text=cleaned.text, note=note)
+
+
+def _ran(context: ToolContext, name: str, arguments_text: str, allowed: Collection[str]) -> ToolResult:
     try:
         tool = TOOLS.get(name) if name in allowed else None
         if tool is None:
             return _unknown(name, allowed)
         check_going(context)
-        return fitting(tool.run(context, arguments.parse(arguments_text, tool.schema)))
+        given = arguments.parse(arguments_text, tool.schema) if tool.ours else arguments.read(arguments_text)
+        around = hooks.standing()
+        denied = around.before(context, name, given)
+        if denied is not None:
+            return denied
+        result = without_keys(fitting(tool.run(context, given)))
+        if tool.foreign:
+            result = replace(result, text=foreign.marked(result.text))
+        return around.after(context, name, given, result)
     except ToolRefused as refused:
         return ToolResult(clean_text(refused.message), is_error=True)
     except StoreError:

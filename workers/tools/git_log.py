@@ -9,8 +9,9 @@ from shared.text import clean_text
 from shared.values import Repeat
 from workers.tools import child, git_command, git_job
 from workers.tools.context import Arguments, ToolContext, ToolRefused, ToolResult
-from workers.tools.places import Place, locate, open_root
+from workers.tools.places import INPUT, Place, locate, open_root
 from workers.tools.tool import Tool, flag, integer, text
+from workers.tools.touching import Files, Touch
 
 _CAP = 40_000
 _FOOTER = 200
@@ -136,6 +137,12 @@ def _show(entries: list[str], most: int, whole: bool) -> ToolResult:
     return ToolResult("\n".join([*shown, f"[{note}]"]), note=note)
 
 
+def _touches(arguments: Arguments) -> Touch:
+    """Whatever the path, the repository is the root's, and its state is not the path's alone."""
+    inside = text(arguments, "path", "").split("/")[0] == INPUT
+    return Touch(reads=(Files(INPUT if inside else "."),))
+
+
 TOOL = Tool(
     name="git_log",
     description="Commits of the git repository at input/ or in the workspace, newest first; stat adds changed files.",
@@ -152,4 +159,6 @@ TOOL = Tool(
     repeat=Repeat.REPEATABLE,
     run=run,
     cap_chars=_CAP,
+    foreign=True,
+    touches=_touches,
 )

@@ -12,6 +12,8 @@ from contextlib import suppress
 from typing import Any
 
 from shared.boottime import boottime
+from workers.mcp import bridge_job
+from workers.sandbox import box_job
 from workers.tools import confine, git_job, render_job, rendered, search_job
 
 _MOST_REQUEST = 1 << 20
@@ -39,6 +41,11 @@ def run(job: socket.socket, begin_by: float) -> int:
             os.lseek(fd, 0, os.SEEK_SET)
     seconds, wall_seconds = bounds(float(request["until"]), boottime(), acts=bool(request["acts"]))
     kind = str(request["job"])
+    if kind == "mcp":
+        return bridge_job.become(job)
+    if kind == "box":
+        confine.end_after(wall_seconds)
+        return box_job.supervise(job, request, fds, begin_by)
     confine.limit(
         memory_bytes=_GIT_MEMORY if kind == "git" else _MEMORY,
         cpu_seconds=int(seconds) + 2,
@@ -46,6 +53,11 @@ def run(job: socket.socket, begin_by: float) -> int:
     )
     if kind == "git":
         return git_job.become(job, request, fds, begin_by)
+    if kind == "web":
+        from workers.web import job as web_job  # noqa: PLC0415 - of a child that fetches, alone
+
+        job.sendall(json.dumps(web_job.work(request, _python_folders(), seconds * _SOFT)).encode())
+        return 0
     confine.seal(folders=fds if kind == "search" else (), readable=_python_folders())
     work = search_job.search if kind == "search" else render_job.render
     until = time.monotonic() + seconds * _SOFT

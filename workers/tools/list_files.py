@@ -10,6 +10,7 @@ from workers.tools.context import Arguments, ToolContext, ToolResult, check_goin
 from workers.tools.folders import MOST_DEPTH, Entry, Tally, walk
 from workers.tools.places import INPUT, Place, locate, open_root
 from workers.tools.tool import Tool, integer, text
+from workers.tools.touching import Files, Touch
 
 _CAP = 40_000
 _FOOTER = 400
@@ -82,4 +83,5 @@ TOOL = Tool(
     repeat=Repeat.REPEATABLE,
     run=run,
     cap_chars=_CAP,
+    touches=lambda arguments: Touch(reads=(Files(text(arguments, "path", ".")),)),
 )

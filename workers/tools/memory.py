@@ -17,6 +17,7 @@ from shared.values import Repeat
 from workers.prompt import remembered
 from workers.tools.context import Arguments, Store, ToolContext, ToolRefused, ToolResult, check_acting, store_of
 from workers.tools.tool import Tool, integer, text
+from workers.tools.touching import Thing, Touch
 
 READ = "read"
 _ACTIONS = (Action.ADD, Action.REPLACE, Action.REMOVE)
@@ -97,6 +98,11 @@ def _size(store: Store, head: Head) -> str:
     )
 
 
+def _touches(arguments: Arguments) -> Touch | None:
+    """A change is a row of this turn's, and only one thread writes those: it runs alone."""
+    return Touch(reads=(Thing("memory"),)) if text(arguments, "action", "") == READ else None
+
+
 TOOL = Tool(
     name="memory",
     description=(
@@ -119,4 +125,5 @@ TOOL = Tool(
     repeat=Repeat.KEYED,
     run=run,
     cap_chars=120_000,
+    touches=_touches,
 )

@@ -17,6 +17,7 @@ from shared.store.pool import Connection
 from shared.values import Repeat
 from workers.tools.context import Arguments, Store, ToolContext, ToolRefused, ToolResult, store_of
 from workers.tools.tool import Tool, integer, text
+from workers.tools.touching import Thing, Touch, always
 
 PAGE = 20_000
 _CAP = PAGE + 1_000
@@ -89,4 +90,5 @@ TOOL = Tool(
     repeat=Repeat.REPEATABLE,
     run=run,
     cap_chars=_CAP,
+    touches=always(Touch(reads=(Thing("conversations"),))),
 )

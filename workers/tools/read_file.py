@@ -11,6 +11,7 @@ from workers.tools import beneath, child, plain, window
 from workers.tools.context import Arguments, ToolContext, ToolRefused, ToolResult, check_going
 from workers.tools.places import Place, locate, open_root
 from workers.tools.tool import Tool, flag, integer, text
+from workers.tools.touching import Files, Touch
 from workers.tools.view import View, view_of
 
 _CAP = 40_000
@@ -72,4 +73,6 @@ TOOL = Tool(
     repeat=Repeat.REPEATABLE,
     run=run,
     cap_chars=_CAP,
+    foreign=True,
+    touches=lambda arguments: Touch(reads=(Files(text(arguments, "path", "")),)),
 )

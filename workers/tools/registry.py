@@ -7,17 +7,24 @@ from types import MappingProxyType
 
 from shared.request import canonical
 from workers.tools import (
-    ask_person,
+    clarify,
     delegate_task,
     git_log,
     list_files,
     memory,
+    patch,
     read_artifact,
     read_file,
+    run_code,
+    schedule_job,
     search_files,
+    send_message,
     session_search,
-    skill_view,
+    skills,
+    terminal,
     todo,
+    web_fetch,
+    web_search,
     write_file,
 )
 from workers.tools.tool import Tool
@@ -25,17 +32,24 @@ from workers.tools.tool import Tool
 _ALL = {
     module.TOOL.name: module.TOOL
     for module in (
-        ask_person,
+        clarify,
         delegate_task,
         git_log,
         list_files,
         memory,
+        patch,
         read_artifact,
         read_file,
+        run_code,
+        schedule_job,
         search_files,
+        send_message,
         session_search,
-        skill_view,
+        skills,
+        terminal,
         todo,
+        web_fetch,
+        web_search,
         write_file,
     )
 }
@@ -49,6 +63,26 @@ def add(tool: Tool) -> None:
     _ALL[tool.name] = tool
 
 
+def carry(prefix: str, tools: Iterable[Tool]) -> None:
+    """Have these, and no others whose name begins so: the tools of a server as they are now. No session that stands is
+    offered them before its next epoch."""
+    names = {tool.name: tool for tool in tools}
+    _ALL.update(names)
+    for name in [name for name in tuple(_ALL) if name.startswith(prefix) and name not in names]:
+        del _ALL[name]
+
+
+FORMER: Mapping[str, str] = MappingProxyType({"ask_person": "clarify", "skill_view": "skills"})
+"""What a tool was called when the prompt of an old conversation was made. That prompt stands until its next epoch, and
+runs of it may be open, so its calls are taken under the name that the tool has now. Nothing is offered under an old
+name, and no setting knows one."""
+
+
+def current(name: str) -> str:
+    """The name by which a call is known here, whatever prompt it was made from."""
+    return FORMER.get(name, name)
+
+
 def schema_text(names: Iterable[str]) -> str:
     """The canonical JSON array of these tools, sorted by name. An unknown name is a KeyError: profiles are checked."""
     chosen = [TOOLS[name] for name in sorted(set(names))]
@@ -57,4 +91,4 @@ def schema_text(names: Iterable[str]) -> str:
     )
 
 
-__all__ = ["TOOLS", "Tool", "schema_text"]
+__all__ = ["FORMER", "TOOLS", "Tool", "current", "schema_text"]

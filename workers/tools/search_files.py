@@ -11,6 +11,7 @@ from workers.tools import child
 from workers.tools.context import Arguments, ToolContext, ToolRefused, ToolResult
 from workers.tools.places import Place, locate, open_root
 from workers.tools.tool import Tool, text
+from workers.tools.touching import Files, Touch
 
 _CAP = 40_000
 _SEARCH_S = 10.0
@@ -59,4 +60,6 @@ TOOL = Tool(
     repeat=Repeat.REPEATABLE,
     run=run,
     cap_chars=_CAP,
+    foreign=True,
+    touches=lambda arguments: Touch(reads=(Files(text(arguments, "path", ".")),)),
 )

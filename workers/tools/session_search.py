@@ -18,6 +18,7 @@ from shared.words import Asked
 from workers.tools import shown
 from workers.tools.context import Arguments, Store, ToolContext, ToolRefused, ToolResult, store_of
 from workers.tools.tool import Tool, integer, text
+from workers.tools.touching import Thing, Touch, always
 
 _MOST = 10
 _CAP = 16_000
@@ -119,4 +120,5 @@ TOOL = Tool(
     repeat=Repeat.REPEATABLE,
     run=run,
     cap_chars=_CAP,
+    touches=always(Touch(reads=(Thing("conversations"),))),
 )

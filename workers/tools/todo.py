@@ -12,6 +12,7 @@ from typing import cast
 from shared.values import Repeat
 from workers.tools.context import Arguments, ToolContext, ToolRefused, ToolResult
 from workers.tools.tool import Tool
+from workers.tools.touching import NOTHING, always
 
 _MOST_ITEMS = 100
 _MOST_CHARS = 300
@@ -58,4 +59,5 @@ TOOL = Tool(
     repeat=Repeat.REPEATABLE,
     run=run,
     cap_chars=40_000,
+    touches=always(NOTHING),
 )

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from shared.settings import Settings
 from shared.values import Repeat
 from workers.tools.context import Arguments, ToolContext, ToolResult
+from workers.tools.touching import Touch
 
 RUN_S = 120.0
 """How long one run may take where its tool says nothing else."""
@@ -60,6 +62,10 @@ class Tool:
     its far side, which has each key's effect once; a checkable one has a `check`. `look` tells the model how to find
     out for itself where the outcome is unknown.
     Where `waits` is set, `run` is never called: the call's answer comes from rows (workers/waiting).
+    `touches` says what a call with these arguments reads and writes; without it, or with None as its answer, nobody
+    can tell, and the call runs alone. `lacks` is asked before a session gets its tools and says in a few words what
+    this host or its settings lack for this one; None where it can be offered. It may take seconds and may raise, which
+    is a lack too (workers/tools/availability.py).
     """
 
     name: str
@@ -71,6 +77,14 @@ class Tool:
     waits: Waits | None = None
     check: Check | None = None
     look: str | None = None
+    touches: Callable[[Arguments], Touch | None] | None = None
+    lacks: Callable[[Settings], str | None] | None = None
+    foreign: bool = False
+    """Whether a result may hold what strangers wrote and is not enclosed by the tool itself: where it reads like an
+    instruction, a warning stands above it."""
+    ours: bool = True
+    """Whether `schema` was written here. Of another only that the arguments are an object is checked: who wrote it
+    judges the rest."""
     run_s: float = RUN_S
     """How long a run may take and, where it may not simply be repeated, until when it acts after it was `started`."""
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from shared.text import clean_text
 from shared.values import Repeat
+from workers.sandbox.alone import must_be_alone
 from workers.tools import putting
 from workers.tools.context import Arguments, ToolContext, ToolRefused, ToolResult, check_acting
 from workers.tools.places import locate_for_writing, open_root
 from workers.tools.tool import Tool, text
+from workers.tools.touching import Files, Touch
 
 _MOST_BYTES = 1_000_000
 _MOST_DEPTH = 64
@@ -20,6 +22,7 @@ _MOST_DEPTH = 64
 def run(context: ToolContext, arguments: Arguments) -> ToolResult:
     """The file holds exactly the content, its folders made where missing. Links are neither followed nor replaced."""
     place = locate_for_writing(context, text(arguments, "path", ""))
+    must_be_alone(context, place.parts)
     content = clean_text(text(arguments, "content", "")).encode()
     if len(content) > _MOST_BYTES:
         raise ToolRefused(f"the content is {len(content):,} bytes; at most {_MOST_BYTES:,} are written, so split it")
@@ -43,4 +46,5 @@ TOOL = Tool(
     run=run,
     cap_chars=2_000,
     look="read_file shows what stands there",
+    touches=lambda arguments: Touch(writes=(Files(text(arguments, "path", "")),)),
 )

@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from psycopg.rows import DictRow
 
-from shared.demands import Demand
 from shared.ids import uuid7
 from shared.store.arrays import array
 from shared.store.statements import every, waiting
-from shared.text import bounded
+from shared.text import bounded, clean_text
 from shared.values import EventKind, ParkReason, RunStatus
 from workers import fence
 from workers.emit import emit
 from workers.held import Held
 from workers.ports import Ports
 from workers.recording import Run, run_digest
+from workers.waiting.gating import Asked
 from workers.waiting.state import Ready, Stand, Wait, answered
 
 EXPIRED = "nobody decided in time"
 
 
-def stands(ports: Ports, held: Held, runs: Sequence[Run], demanded: Mapping[str, Demand]) -> dict[int, Stand]:
+def stands(ports: Ports, held: Held, asked: Sequence[tuple[Run, Asked]]) -> dict[int, Stand]:
     """How each of these runs stands, by ordinal; those of them that nobody was asked about are asked for now.
 
-    `runs` are of one step, in call order. Raises LeaseLost.
+    They are of one step, in call order. Raises LeaseLost.
     """
-    if not runs:
+    if not asked:
         return {}
-    step = runs[0].step
+    step = asked[0][0].step
     rows = _rows(ports, held, step)
-    missing = [run for run in runs if run.ordinal not in rows]
+    missing = [(run, one) for run, one in asked if run.ordinal not in rows]
     if missing:
-        _ask(ports, held, step, missing, demanded)
+        _ask(ports, held, step, missing)
         rows = _rows(ports, held, step)
     if any(row["status"] == "pending" and row["over"] for row in rows.values()):
         close(ports, held, "expired", EXPIRED, due=True)
         rows = _rows(ports, held, step)
     if any(row["untold"] for row in rows.values()):
         _tell(ports, held, step)
-    return {run.ordinal: _stand(ports, run, rows[run.ordinal]) for run in runs}
+    return {run.ordinal: _stand(ports, run, rows[run.ordinal]) for run, _ in asked}
 
 
 def close(ports: Ports, held: Held, status: str, note: str, *, due: bool = False) -> int:
@@ -49,22 +49,24 @@ def close(ports: Ports, held: Held, status: str, note: str, *, due: bool = False
     return row["closed"]
 
 
-def _ask(ports: Ports, held: Held, step: int, runs: Sequence[Run], demanded: Mapping[str, Demand]) -> None:
-    rules = [demanded[run.call.name] for run in runs]
+def _ask(ports: Ports, held: Held, step: int, missing: Sequence[tuple[Run, Asked]]) -> None:
+    runs, reasons = [run for run, _ in missing], [one for _, one in missing]
     params = {
         "step": step, "requested_by": held.claim.requested_by, "limit_s": ports.settings.approval_limit_s,
         "a_id": array(str(uuid7()) for _ in runs), "a_ordinal": array(run.ordinal for run in runs),
-        "a_tool": array(run.call.name for run in runs), "a_role": array(rule.role for rule in rules),
-        "a_four_eyes": array(rule.four_eyes for rule in rules),
+        "a_tool": array(run.call.name for run in runs), "a_role": array(one.demand.role for one in reasons),
+        "a_four_eyes": array(one.demand.four_eyes for one in reasons), "a_rule": array(one.rule for one in reasons),
+        "a_why": array(None if one.why is None else clean_text(one.why) for one in reasons),
+        "a_patterns": array(" ".join(one.patterns) for one in reasons),
     }  # fmt: skip
     asked = {
         row["ordinal"]: row["id"] for row in fence.rows(ports, held, waiting.REQUEST_APPROVALS, params) if row["id"]
     }
-    for run, rule in zip(runs, rules, strict=True):
+    for run, one in missing:
         if run.ordinal in asked:
             emit(
                 ports, held, EventKind.APPROVAL_REQUESTED, step=step, ordinal=run.ordinal, tool=run.call.name,
-                approval=str(asked[run.ordinal]), role=rule.role,
+                approval=str(asked[run.ordinal]), role=one.demand.role, rule=one.rule, why=one.why,
                 arguments=bounded(run.call.arguments_text, 2000),
             )  # fmt: skip
 

@@ -7,19 +7,25 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from shared.demands import Demand
+from shared.values import RunStatus
 from workers.held import Held
 from workers.ports import Ports
+from workers.providers.replies import ToolCall
 from workers.recording import Run
 from workers.tools import arguments, registry
-from workers.tools.context import ToolRefused
+from workers.tools.context import Arguments, ToolRefused
 from workers.tools.tool import Waits
-from workers.waiting import approvals, children, questions, rules
-from workers.waiting.state import Ready, Stand
+from workers.waiting import approvals, children, gating, questions, rules
+from workers.waiting.gating import Asked, Refusal
+from workers.waiting.state import Ready, Stand, answered
 
 
-def names(setting: str) -> frozenset[str]:
-    """Tools whose calls do not begin by themselves."""
-    return frozenset(demanded(setting)) | {name for name, tool in registry.TOOLS.items() if tool.waits is not None}
+def held_back(ports: Ports, held: Held, call: ToolCall) -> bool:
+    """Whether a call may not begin by itself: its tool waits, the settings demand a person, or the gate does."""
+    if call.name in demanded(ports.settings.approve_tools) or rules.waits_of(call.name) is not None:
+        return True
+    given = _given(held, call)
+    return given is not None and not gating.may_begin(ports, held, call.name, given)
 
 
 @lru_cache(maxsize=4)
@@ -29,29 +35,36 @@ def demanded(setting: str) -> Mapping[str, Demand]:
 
 def of_batch(ports: Ports, held: Held, runs: Sequence[Run], room_tokens: float) -> dict[int, Stand]:
     """By ordinal; a run that needs nobody is not in it. Costs no statement where no run does. Raises LeaseLost."""
-    demands = demanded(ports.settings.approve_tools)
-    concerned: list[tuple[Run, Mapping[str, object]]] = []
-    for run in runs:
-        name = run.call.name
-        if run.call.malformed is not None or name not in held.claim.tools:
-            continue  # it is answered with an error where it would run
-        if name not in demands and rules.waits_of(name) is None:
-            continue
-        try:
-            concerned.append((run, arguments.parse(run.call.arguments_text, registry.TOOLS[name].schema)))
-        except ToolRefused:
-            continue
-    asked = [run for run, _ in concerned if run.call.name in demands]
-    found = approvals.stands(ports, held, asked, demands)
-    delegations = sum(rules.waits_of(run.call.name) is Waits.CHILDREN for run, _ in concerned)
-    for run, given in concerned:
-        if not isinstance(found.get(run.ordinal, Ready()), Ready):
-            continue
-        match rules.waits_of(run.call.name):
-            case Waits.PERSON:
-                found[run.ordinal] = questions.stand(ports, held, run, given)
-            case Waits.CHILDREN:
-                found[run.ordinal] = children.stand(ports, held, run, given, room_tokens / delegations)
+    given = [(run, arguments) for run in runs if (arguments := _given(held, run.call)) is not None]
+    found: dict[int, Stand] = {}
+    asked: list[tuple[Run, Asked]] = []
+    gated = gating.of_runs(ports, held, given, demanded(ports.settings.approve_tools))
+    for run, _ in given:
+        match gated.get(run.ordinal):
+            case Refusal(words):
+                found[run.ordinal] = answered(run, words, RunStatus.DENIED)
+            case Asked() as one:
+                asked.append((run, one))
             case None:
                 pass
+    found |= approvals.stands(ports, held, asked)
+    waiting = [(run, one) for run, one in given if rules.waits_of(run.call.name) is not None]
+    delegations = sum(rules.waits_of(run.call.name) is Waits.CHILDREN for run, _ in waiting)
+    for run, one in waiting:
+        if not isinstance(found.get(run.ordinal, Ready()), Ready):
+            continue
+        if rules.waits_of(run.call.name) is Waits.PERSON:
+            found[run.ordinal] = questions.stand(ports, held, run, one)
+        else:
+            found[run.ordinal] = children.stand(ports, held, run, one, room_tokens / delegations)
     return found
+
+
+def _given(held: Held, call: ToolCall) -> Arguments | None:
+    """Its arguments; None of a call that is answered with an error where it would run."""
+    if call.malformed is not None or call.name not in held.claim.tools or call.name not in registry.TOOLS:
+        return None
+    try:
+        return arguments.parse(call.arguments_text, registry.TOOLS[call.name].schema)
+    except ToolRefused:
+        return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from api.cli.doctor.finding import Facts, Finding, failed, noted, ok
+from shared.sandbox import tiers
 
 LEAST_PYTHON = (3, 11)
 LEAST_FREE = 500 * 2**20
@@ -27,13 +28,28 @@ def python(_: Facts) -> list[Finding]:
 
 def programs(_: Facts) -> list[Finding]:
     git = _version("git", "--version")
-    bwrap = _version("bwrap", "--version")
     return [
         ok("git", git)
         if git
         else failed("git", "not on the PATH", "install git: the git_log tool needs it, everything else works"),
-        noted("bwrap", bwrap or "not on the PATH: tools run without that extra wall"),
     ]
+
+
+def sandbox(known: Facts) -> list[Finding]:
+    """How strong a wall there is for commands and code, tried as a worker tries it."""
+    way, wanted = tiers.probe(), tiers.Tier(known.settings.sandbox_tier)
+    python = way.python or "no Python for run_code"
+    with_what = f" by bubblewrap from {way.origin}" if way.origin else ""
+    seen = f"{way.tier}{with_what}, {python}{f'; {way.why}' if way.why else ''}"
+    if way.tier is tiers.Tier.NONE or not way.tier.holds(wanted):
+        mend = "terminal and run_code are not offered here: " + (
+            "allow user namespaces to the worker's user (sysctl user.max_user_namespaces, the container's seccomp and "
+            "AppArmor profile)"
+            if way.tier is tiers.Tier.NONE
+            else f"allow user namespaces, or set NIGHTSHIFT_SANDBOX_TIER={way.tier}"
+        )
+        return [failed("sandbox", f"{seen}; {wanted} is demanded", mend)]
+    return [ok("sandbox", seen)]
 
 
 def _version(program: str, flag: str) -> str:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 
 from api.cli import connection, screen
-from api.cli.doctor import database, machine, pooled, services
+from api.cli.doctor import database, extensions, machine, pooled, services
 from api.cli.doctor.finding import Check, Facts, Finding, State, failed
 from api.cli.exits import Exit, Stop
 from shared import demands, settings
@@ -16,8 +16,12 @@ from shared.errors import SettingsError
 CHECKS: tuple[Check, ...] = (
     machine.python,
     machine.programs,
+    machine.sandbox,
     machine.disk,
     machine.servers,
+    extensions.secrets,
+    extensions.tool_servers,
+    extensions.installed_hooks,
     database.database,
     pooled.direct,
     services.broker,

@@ -38,6 +38,22 @@ where m.turn = %(turn)s and m.step = %(step)s and m.ordinal = 0 and m.role = 'as
     "calls_of_turn|calls_one_answer_a_step",
 )
 
+# What the turn's runs asked and what came of them, newest first, without notes of ours, since somebody last put words
+# into the turn: whether it goes round in a circle (workers/circling.py).
+RUN_HISTORY = named(
+    "run_history",
+    """
+select r.digest, r.status, r.repeat, md5(split_part(r.result, %(mark)s, 1)) as came
+from tool_runs r
+where r.turn = %(turn)s and r.status in ('done', 'failed', 'unknown', 'denied') and r.result is not null
+  and r.step > coalesce(
+    (select max(m.step) from messages m where m.turn = %(turn)s and m.role = 'user' and m.author <> 'tool'), -1)
+order by r.step desc, r.ordinal desc limit %(limit)s
+""",
+    "tool_runs_pkey",
+    "messages_step_key",
+)
+
 # Cancels and steers work within two seconds with Redis gone: one question a second a process. `claim` tells which of
 # them nobody in that process has in hand.
 # A turn is cancelled with whatever it is a child of, at any height; a child in the background with nothing above it.

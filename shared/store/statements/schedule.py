@@ -212,7 +212,19 @@ select d.id, d.tick, d.turn, d.kind, d.target, d.attempts, t.instant, t.manual, 
   j.principal, u.session, u.status, u.answer, u.error_code, u.error_text, u.spent_usd, u.cost_unknown, u.steps,
   u.finished_at, s.model,
   (select count(*)::int from tool_runs r
-    where r.session = u.session and r.turn = u.id and r.status = 'unknown') as unknown_effects
+    where r.session = u.session and r.turn = u.id and r.status = 'unknown') as unknown_effects,
+  (
+    with recursive below(id) as (
+      select u.id
+      union all
+      select c.id from below b join turns c on c.parent = b.id
+    )
+    select coalesce(json_agg(w order by w.asked_at, w.step, w.ordinal), '[]'::json) from (
+      select a.step, a.ordinal, a.tool, a.why, a.status, a.created_at as asked_at, a.decided_at, p.name as decided_by
+      from below b join approvals a on a.turn = b.id left join principals p on p.id = a.decided_by
+      order by a.created_at limit 50
+    ) w
+  ) as waited
 from deliveries d join ticks t on t.id = d.tick join jobs j on j.id = t.job
 join turns u on u.id = d.turn join sessions s on s.id = u.session
 where d.id = %(id)s

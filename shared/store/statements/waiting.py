@@ -21,12 +21,12 @@ REQUEST_APPROVALS = named(
 with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence),
 a as (
   insert into approvals (id, turn, session, step, ordinal, tool, digest, role, four_eyes, requested_by, expires_at,
-    fence)
+    rule, why, patterns, fence)
   select x.id, %(turn)s, s.id, %(step)s, x.ordinal, x.tool, r.digest, x.role, x.four_eyes, %(requested_by)s,
-    clock_now() + %(limit_s)s * interval '1 second', s.fence
+    clock_now() + %(limit_s)s * interval '1 second', x.rule, x.why, string_to_array(x.patterns, ' '), s.fence
   from s, unnest(%(a_id)s::uuid[], %(a_ordinal)s::int[], %(a_tool)s::text[], %(a_role)s::text[],
-    %(a_four_eyes)s::bool[])
-    with ordinality as x(id, ordinal, tool, role, four_eyes, n)
+    %(a_four_eyes)s::bool[], %(a_rule)s::text[], %(a_why)s::text[], %(a_patterns)s::text[])
+    with ordinality as x(id, ordinal, tool, role, four_eyes, rule, why, patterns, n)
   join tool_runs r on r.turn = %(turn)s and r.step = %(step)s and r.ordinal = x.ordinal
   order by x.n
   on conflict (turn, step, ordinal) do nothing
@@ -257,23 +257,33 @@ returning s.fence, turns.wake_at
 FIND_APPROVAL = named(
     "find_approval",
     """
-select a.id, a.turn, a.session, a.tool, a.role, a.four_eyes, a.requested_by, a.status, a.note,
+select a.id, a.turn, a.session, a.tool, a.role, a.four_eyes, a.requested_by, a.status, a.note, a.rule,
+  cardinality(a.patterns) > 0 as grantable,
   a.expires_at <= clock_now() as over, p.name as decided_by
 from approvals a left join principals p on p.id = a.decided_by where a.id = %(approval)s
 """,
     "approvals_pkey",
 )
-# One decision: the status is compared, under the turn's lock. Decision and audit stand or fall together.
+# One decision: the status is compared, under the turn's lock. Decision, grant and audit stand or fall together. A grant
+# holds for whoever asked for the turn, for what this call was asked about, and nothing else.
 DECIDE = named(
     "decide",
     """
 with d as (
-  update approvals set status = %(status)s, decided_at = clock_now(), decided_by = %(principal)s, note = %(note)s
+  update approvals set status = %(status)s, decided_at = clock_now(), decided_by = %(principal)s, note = %(note)s,
+    scope = case when %(status)s::text = 'approved' then %(scope)s::text end
   where id = %(approval)s and status = 'pending' and (expires_at is null or expires_at > clock_now())
-  returning id, turn, tool, digest, status
+  returning id, turn, session, tool, digest, status, scope, rule, patterns, requested_by
+), g as (
+  insert into grants (id, scope, principal, session, patterns, approval, granted_by, note)
+  select %(grant)s, scope, requested_by, case when scope = 'session' then session end, patterns, id, %(principal)s,
+    %(note)s
+  from d where scope in ('session', 'always')
+  returning 1
 ), told as (
   insert into audit (principal, action, subject, detail)
-  select %(principal)s, 'approval.' || status, id::text, format('turn %%s, tool %%s, digest %%s', turn, tool, digest)
+  select %(principal)s, 'approval.' || status, id::text, format('turn %%s, tool %%s, digest %%s, rule %%s, scope %%s',
+    turn, tool, digest, rule, coalesce(scope, '-'))
   from d
 )
 select id, turn from d

@@ -1,4 +1,4 @@
-"""The tool `ask_person`: a question to whoever asked for the turn. No worker is held: the turn parks until then."""
+"""The tool `clarify`: a question to whoever asked for the turn. No worker is held: the turn parks until then."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from workers.tools.tool import Tool, Waits, never_runs
 MOST_CHARS = 4000
 
 TOOL = Tool(
-    name="ask_person",
+    name="clarify",
     description=(
         "Ask the person one question and wait for the answer, which may take hours. Only where the answer changes what"
         " you do and nothing in the material tells it; otherwise take the likeliest reading and say which you took."

@@ -1,0 +1,157 @@
+"""Keys taken out of a text before it is stored, sent or shown: those that are known, and what has the shape of one.
+
+What comes out never holds a known key as it stands, in base64, in hex, percent-encoded, or escaped as in JSON. If this
+cannot be done, the whole text is replaced: a text that nobody could look through is not passed on.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import re2
+
+LEAST_CHARS = 8
+"""A shorter key would be found in ordinary words, and takes seconds to guess."""
+WITHHELD = "[this text was withheld: it could not be looked through for secrets]"
+_MOST_CHARS = 64_000_000
+_RE2: Any = re2  # it ships no types
+
+_SHAPES: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    (
+        "a private key",
+        ("PRIVATE KEY-----",),
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----[\s\S]{1,20000}?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\Z)",
+    ),
+    ("an API key", ("sk-",), r"\bsk-(?:ant-|proj-|or-|svcacct-|admin-)?[A-Za-z0-9_-]{20,400}"),
+    ("a Stripe key", ("_live_", "_test_"), r"\b[rsp]k_(?:live|test)_[A-Za-z0-9]{10,200}"),
+    ("a GitHub token", ("gh", "github_pat_"), r"\b(?:gh[opusr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255})"),
+    ("a GitLab token", ("glpat-", "glptt-", "gldt-"), r"\bgl(?:pat|ptt|dt)-[A-Za-z0-9_-]{16,100}"),
+    ("an AWS key", ("AKIA", "ASIA"), r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    (
+        "an AWS secret",
+        ("aws_secret", "AWS_SECRET", "SecretAccessKey"),
+        r"(?i:aws_secret_access_key|SecretAccessKey)[\"' ]{0,3}[:=][\"' ]{0,3}[A-Za-z0-9/+=]{40}",
+    ),
+    ("a Google key", ("AIza",), r"\bAIza[A-Za-z0-9_-]{35}"),
+    ("a Google token", ("ya29.",), r"\bya29\.[A-Za-z0-9_-]{20,500}"),
+    ("a Slack token", ("xox", "xapp-"), r"\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,300}"),
+    ("a Slack hook", ("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,200}"),
+    ("an npm token", ("npm_",), r"\bnpm_[A-Za-z0-9]{30,100}"),
+    ("a PyPI token", ("pypi-",), r"\bpypi-[A-Za-z0-9_-]{40,400}"),
+    ("a Hugging Face token", ("hf_",), r"\bhf_[A-Za-z0-9]{30,100}"),
+    ("a SendGrid key", ("SG.",), r"\bSG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,100}"),
+    ("a Twilio key", ("SK",), r"\bSK[0-9a-f]{32}\b"),
+    ("a Telegram token", (":AA",), r"\b\d{8,10}:AA[A-Za-z0-9_-]{32,40}"),
+    ("a Docker token", ("dckr_",), r"\bdckr_(?:pat|oat)_[A-Za-z0-9_-]{20,100}"),
+    ("a DigitalOcean token", ("do",), r"\bdo[opr]_v1_[a-f0-9]{64}"),
+    ("an age key", ("AGE-SECRET-KEY-",), r"AGE-SECRET-KEY-1[A-Z0-9]{50,70}"),
+    ("a signed token", ("eyJ",), r"\beyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,8000}\.[A-Za-z0-9_-]{10,2000}"),
+    ("a bearer token", ("earer ",), r"\b[Bb]earer [A-Za-z0-9._~+/-]{20,4000}=*"),
+    ("a password in an address", ("://",), r"(?<=://)[^\s/:@'\"<>]{0,100}:[^\s/@'\"<>]{3,200}(?=@)"),
+)  # fmt: skip
+_COMPILED = tuple((what, marks, re.compile(pattern)) for what, marks, pattern in _SHAPES)
+"""Each with words of which one must be there: where none is, which is the rule, nothing is searched. Every repetition
+is bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """`found` is how many places were taken out."""
+
+    text: str
+    found: int
+
+
+class Redactor:
+    """Owns what is known. It may learn at any time, from any thread."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._lock = threading.Lock()
+        self._known: frozenset[str] = frozenset()
+        self._pattern: re.Pattern[str] | None = None
+        self._first: Any = None
+        self.learn(known)
+
+    def learn(self, values: Iterable[str]) -> None:
+        """From here on these are taken out too; a private key or a key file by each of its longer lines."""
+        with self._lock:
+            fresh = {part for value in values for part in _parts(value)} - self._known
+            if not fresh:
+                return
+            self._known |= fresh
+            forms = sorted(
+                {form for value in self._known for form in _forms(value)}, key=lambda form: (-len(form), form)
+            )
+            self._first = _linear(forms)
+            self._pattern = re.compile("|".join(map(re.escape, forms)))
+
+    def clean(self, text: str) -> Redacted:
+        """Never raises: what cannot be looked through is withheld as a whole."""
+        try:
+            return self._cleaned(text)
+        except Exception:  # noqa: BLE001 - whatever went wrong, the text must not get past this point
+            return Redacted(WITHHELD, 1)
+
+    def _may_hold_one(self, text: str) -> bool:
+        """The rule is that it does not: the engine that can also replace takes a hundred times as long to say so."""
+        if self._first is None:
+            return True
+        try:
+            return self._first.search(text) is not None
+        except UnicodeEncodeError:  # half a character, which only the other engine takes
+            return True
+
+    def _cleaned(self, text: str) -> Redacted:
+        if len(text) > _MOST_CHARS:
+            return Redacted(WITHHELD, 1)
+        found = 0
+        if self._pattern is not None and self._may_hold_one(text):
+            text, found = self._pattern.subn("[a secret was here]", text)
+        for what, marks, pattern in _COMPILED:
+            if any(mark in text for mark in marks):
+                text, more = pattern.subn(f"[{what} was here]", text)
+                found += more
+        return Redacted(text, found)
+
+
+def _linear(forms: Sequence[str]) -> Any:
+    """A look for any of them in time that grows with the text alone; None where there are too many for that."""
+    options = _RE2.Options()
+    options.max_mem = 256 << 20
+    options.log_errors = False
+    try:
+        return _RE2.compile("|".join(map(_RE2.escape, forms)), options)
+    except (_RE2.error, UnicodeEncodeError):
+        return None
+
+
+def _parts(value: str) -> list[str]:
+    whole = value.strip()
+    lines = [line.strip() for line in whole.splitlines()]
+    wanted = [whole] if len(lines) <= 1 else [line for line in lines if not line.startswith("-----")]
+    return [part for part in wanted if len(part) >= LEAST_CHARS]
+
+
+def _forms(value: str) -> set[str]:
+    """The value as it may stand in a text. In base64 it may begin at any of three places of a group, of which the
+    characters at its ends depend on what stands beside it and are left out."""
+    raw = value.encode("utf-8", "surrogatepass")
+    forms = {value, json.dumps(value)[1:-1], quote(value, safe=""), raw.hex(), raw.hex().upper(), value[::-1]}
+    for shift in range(3):
+        whole = base64.b64encode(b"\0" * shift + raw).decode().rstrip("=")
+        inner = whole[-(-shift * 8 // 6) : len(whole) - (1 if (shift + len(raw)) % 3 else 0)]
+        if len(inner) >= LEAST_CHARS + 2:
+            forms |= {inner, inner.replace("+", "-").replace("/", "_")}
+    return {form for form in forms if len(form) >= LEAST_CHARS}
+
+
+REDACTOR = Redactor()
+"""Of this process. It knows the shapes at once; what is known besides is learnt at the start and wherever a secret is
+read."""

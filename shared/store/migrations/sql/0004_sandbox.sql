@@ -1,0 +1,18 @@
+-- Processes that a tool run left running behind the wall. They live on one worker and no longer than their turn; who
+-- claims the turn elsewhere reads here where that was, and that nobody knows how it ended.
+create table backgrounds (
+  turn uuid not null references turns,
+  name text not null,
+  session uuid not null references sessions,
+  boot_id uuid not null,
+  host text not null,
+  status text not null default 'running' check (status in ('running', 'ended', 'unknown')),
+  ending text,
+  may_run_until timestamptz not null,
+  started_at timestamptz not null default clock_now(),
+  ended_at timestamptz,
+  fence bigint not null,
+  primary key (turn, name),
+  constraint background_ended check ((status = 'running') = (ended_at is null))
+);
+create trigger backgrounds_fence before insert or update on backgrounds for each row execute function check_fence();

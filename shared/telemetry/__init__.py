@@ -1,0 +1,1 @@
+"""What the fleet tells its operators: ids, counts, durations and classes. No type here has a place for a message."""

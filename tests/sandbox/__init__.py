@@ -1,0 +1,1 @@
+"""Tests of the wall around what a model chose to run."""

@@ -1,0 +1,1 @@
+"""What operators are told of the fleet."""

@@ -1,0 +1,1 @@
+"""Tool servers: one that nobody here wrote, and one that does its worst."""

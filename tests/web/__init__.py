@@ -1,0 +1,1 @@
+"""Pages from hosts that nobody here trusts."""
