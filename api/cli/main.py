@@ -81,16 +81,10 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
             return of_transcript.compact(client, asked)
         case "approvals":
             return approvals.approvals(client, asked)
-        case "approve":
-            return approvals.approve(client, asked)
-        case "deny":
-            return approvals.deny(client, asked)
-        case "gate":
-            return gate.gate(client, asked)
-        case "grants":
-            return gate.grants(client, asked)
-        case "bypass":
-            return gate.bypass(client, asked)
+        case "approve" | "deny" as decision:
+            return approvals.approve(client, asked) if decision == "approve" else approvals.deny(client, asked)
+        case "gate" | "grants" | "bypass":
+            return gate.run(client, asked)
         case "jobs":
             return jobs.run(client, asked)
         case "stop":
