@@ -13,6 +13,16 @@ from api.cli.exits import Exit
 _WIDTH = 160
 
 
+def run(client: Client, asked: argparse.Namespace) -> Exit:
+    match str(asked.command):
+        case "gate":
+            return gate(client, asked)
+        case "grants":
+            return grants(client, asked)
+        case _:
+            return bypass(client, asked)
+
+
 def gate(client: Client, asked: argparse.Namespace) -> Exit:
     """Prints the decision; done whatever it is, for nothing was to be run."""
     body = {"command": " ".join(asked.words), "profile": asked.profile, "job": asked.job}
