@@ -13,7 +13,7 @@ import structlog
 from shared import telling
 from shared.errors import LeaseLost, StoreUnavailable
 from shared.values import EventKind, TurnClass
-from workers import claiming, faulting, loop
+from workers import claiming, drawing, faulting, loop
 from workers.emit import emit
 from workers.held import Held, Interrupt
 from workers.hints import Turns
@@ -147,6 +147,7 @@ def _drive(ports: Ports, held: Held) -> TurnOutcome | None:
             return None
         outcome = Ended(ending)
     _announce(ports, held, outcome)
+    drawing.give_back(ports, held)
     if isinstance(outcome, Ended) and claim.parent is not None:
         telling.parent_of(ports.database.read, claim.turn, ports.publisher.tell)
     if held.woken is not None and held.woken.turn_class is not None:

@@ -180,7 +180,7 @@ def _step(
 
 def _short(ports: Ports, held: Held, short: Short) -> Ended | Parked | None:
     """Wait for money without a worker, or end for want of it. What was gathered stands in the transcript by now."""
-    if not money.may_wait(held):
+    if not money.may_wait(held, short):
         return _end(ports, held, money.ending(ports, held, short))
     if not held.must_stop() and money.sleep(ports, held, short):
         return Parked(ParkReason.MONEY, ports.settings.money_limit_s, short.message)

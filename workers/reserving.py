@@ -30,7 +30,7 @@ from shared.store.pool import Connection
 from shared.store.statements import every, one
 from shared.store.statements import step as statements
 from shared.values import EventKind, Purpose
-from workers import budget, caps, fence, prefixing
+from workers import budget, caps, drawing, fence, prefixing
 from workers.emit import emit
 from workers.gathering import Gathered, has_result, with_warning
 from workers.held import Held
@@ -223,7 +223,26 @@ def _draft(
     most = 1 if purpose is Purpose.PING else ports.settings.max_output_tokens
     max_tokens = max(1, min(most, known.max_output, room))
     worst = prices.worst(model, dearest, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl)
-    decided = budget.reserve(worst, model, caps.caps(ports, held))
+    amount = _amount(ports, held, worst)
+    if not isinstance(amount, Decimal):
+        return amount
+    state = PlanState(
+        purpose=purpose, ttl=held.context.ttl, last_breakpoint_message_id=held.pinned,
+        region_end_message_id=held.region_end,
+    )  # fmt: skip
+    warned = {one_due.use.kind: one_due.threshold for one_due in due}
+    marked = cache_plan.place(request, state)
+    return _Draft(gathered, rows, marked, counted, projected, max_tokens, amount, warned, repairs)
+
+
+def _amount(ports: Ports, held: Held, worst: Decimal | None) -> Decimal | Refusal | Short:
+    """What to reserve for a call that costs at most `worst`: it fits under the turn's own caps, and is drawn from those
+    that it shares."""
+    own = caps.caps(ports, held)
+    every = own if worst is not None else (*own, *drawing.caps(ports, held))
+    decided = budget.reserve(worst, held.claim.model, every)
+    if isinstance(decided, budget.Fits) and worst is not None:
+        decided = drawing.cover(ports, held, worst)
     match decided:
         case budget.Unpriced(message):
             return Refusal("price_unknown", message)
@@ -232,14 +251,7 @@ def _draft(
         case budget.Over(scope, message, needs):
             return Short(scope, message, needs)
         case budget.Fits(amount):
-            pass
-    state = PlanState(
-        purpose=purpose, ttl=held.context.ttl, last_breakpoint_message_id=held.pinned,
-        region_end_message_id=held.region_end,
-    )  # fmt: skip
-    warned = {one_due.use.kind: one_due.threshold for one_due in due}
-    marked = cache_plan.place(request, state)
-    return _Draft(gathered, rows, marked, counted, projected, max_tokens, amount, warned, repairs)
+            return amount
 
 
 def _call_fields(held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: str | None) -> dict[str, Any]:
@@ -277,6 +289,7 @@ def _write(
         "session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence, "holder": held.claim.holder,
         "reserve": amount, "count_step": count, "warned": json.dumps(warned), "last_tool": held.last_tool,
         "alone": alone, "turn_cap": held.money.turn_cap, "session_cap": held.money.session_cap,
+        "budget_version": held.money.budget_version,
     }  # fmt: skip
 
     kept = kept_params(gathered.runs)

@@ -1,6 +1,7 @@
 """Short of money: the turn sleeps until a cap is raised or a child gives back, and ends by itself where nobody does.
 
-A child does not sleep for money: what it may spend is its parent's to give, and the parent waits for it.
+A child does not sleep for money of its own: what it may spend is its parent's to give, and the parent waits for it. For
+a cap that it shares with others it does.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from workers.reserving import Short
 from workers.waiting import park
 from workers.waiting.state import Wait
 
+SHARED = frozenset({"job", "person", "team"})
+"""Scopes of caps that many turns share: whoever raises one, or gives back to it, lets a child go on too."""
 
-def may_wait(held: Held) -> bool:
-    return held.claim.parent is None and not held.money_late
+
+def may_wait(held: Held, short: Short) -> bool:
+    return (held.claim.parent is None or short.scope in SHARED) and not held.money_late
 
 
 def sleep(ports: Ports, held: Held, short: Short) -> bool:
     """Park for it. False where there is room by now, or the turn was told to stop: look again. Raises LeaseLost."""
-    wait = Wait(ParkReason.MONEY, ports.settings.money_limit_s, short.needs)
+    short_of = "budget" if short.scope in SHARED else None
+    wait = Wait(ParkReason.MONEY, ports.settings.money_limit_s, short.needs, short_of)
     if park.park(ports, held, wait):
         return True
     caps.refresh(ports, held)
