@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from scheduler import budgets as chores
+from scheduler.budgets import give_back, settle, tell, wake
 from scheduler.takeover import take_orphans
 from shared.store import principals
 from shared.store.pool import Connection
@@ -142,10 +142,10 @@ def test_without_room_a_turn_waits_and_goes_on_when_the_cap_is_raised(small: Gro
     assert "the team's cap of $0.0001 of 20" in parked.data["why"]
     assert "nightshift budgets set team team month 0.0" in parked.data["why"]
     with room(small) as sweeper:
-        chores.settle(sweeper)
+        settle(sweeper)
         assert small.view(turn)["status"] == "parked"
         _cap(small, "team", "team", "month", str(row["short_usd"]))
-        assert chores.wake(sweeper) == 1
+        assert wake(sweeper) == 1
     small.look()
     row = small.view(turn)
     assert (row["status"], row["answer"], row["short_of"]) == ("done", "at last", None)
@@ -160,12 +160,12 @@ def test_a_new_day_makes_room_by_itself(small: Ground, provider: Rehearsal) -> N
     spent = row["spent_usd"]
     assert 0 < spent <= Decimal("0.02")
     with room(small) as sweeper:
-        assert chores.wake(sweeper) == 0
+        assert wake(sweeper) == 0
         until_midnight = small.one(
             "select extract(epoch from budget_until('day', 'UTC', clock_now()) - clock_now())::float8 as s"
         )["s"]
         advance(small, until_midnight + 1)
-        assert chores.wake(sweeper) == 1
+        assert wake(sweeper) == 1
     small.look()
     windows = small.rows('select spent_usd, reserved_usd from budgets order by "window"')
     assert windows[0] == {"spent_usd": spent, "reserved_usd": 0}  # what comes after midnight is the next day's
@@ -186,7 +186,7 @@ def test_what_one_turn_gives_back_lets_another_one_go_on(small: Ground, provider
     small.look()
     assert small.view(turn)["short_of"] == "budget"
     with room(small) as sweeper:
-        chores.settle(sweeper)
+        settle(sweeper)
         assert sweeper.counters["wake_missed"] == 0
     small.look()
     assert small.view(turn)["status"] == "done"
@@ -246,7 +246,7 @@ def test_what_a_dead_worker_had_drawn_comes_back_less_what_is_assumed_spent(smal
     runner.freeze()
     with room(small) as sweeper:
         take_orphans(sweeper)
-        assert chores.give_back(sweeper) == 1
+        assert give_back(sweeper) == 1
     window, row = _window(small, "team"), small.view(turn)
     assert (window["spent_usd"], window["reserved_usd"]) == (row["spent_usd"], 0)
     assert row["spent_usd"] > 0  # the call that was out, as its reservation
@@ -281,8 +281,8 @@ def test_people_are_told_at_50_80_and_100_per_cent_once(small: Ground, provider:
     with room(small) as sweeper:
         for spent in ("4.99", "5", "5.5", "8.1", "10", "10.5"):
             small.execute("update budgets set spent_usd = %s", Decimal(spent))
-            chores.tell(sweeper)
-            chores.tell(sweeper)
+            tell(sweeper)
+            tell(sweeper)
             lines = small.rows("select action, detail from audit where action like 'budget.%%' order by id")
             told.append(f"{spent}: {[line['action'] for line in lines]}")
     assert told == [
