@@ -32,6 +32,7 @@ from workers.hints import Turns
 from workers.look import Slots, look
 from workers.pause import Pauses
 from workers.ports import Ports
+from workers.process import provider_of
 from workers.providers import wire
 from workers.publish import Publisher
 
@@ -166,7 +167,7 @@ def ground(database_url: str, redis_url: str, provider_url: str, home: Path, **m
     life = Life(settings, "worker", settings.slots, settings.classes)
     assert life.start(10)
     database = Database(database_url, size=6, wait_s=10, patience_s=30)
-    client = wire.open_client(wire.Provider(base_url=provider_url, api_key="test", kind="anthropic"))
+    client = wire.open_client(provider_of(settings))
     publisher = Publisher(stream.connect(redis_url), life.may_act)
     ports = Ports(
         settings, database, client, publisher, life, doorbell.Doorbell(doorbell.celery_app(redis_url)),

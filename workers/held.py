@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from shared.models import Limits
 from shared.request.assembled import Request
 from shared.request.projection import MessageRow
 from shared.store.waits import Woken
@@ -143,6 +144,8 @@ class Held:
     failed_tries: int
     failed_purpose: Purpose | None
     """Of the failed call that this step still has to make again; None where the step begins anew."""
+    limits: Limits
+    """Of its model."""
     money_late: bool
     """It has waited for money for as long as it may: if it is short still, it ends."""
     draws: Draws | None = None

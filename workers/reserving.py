@@ -16,6 +16,7 @@ from uuid import UUID
 
 import structlog
 
+from shared import shared_prefix
 from shared.errors import NightshiftError
 from shared.ids import uuid7
 from shared.request import blocks, cache_plan, digest, estimate, projection, repair
@@ -38,7 +39,6 @@ from workers.outgoing import fold_params, kept_params, message_params, returned,
 from workers.ports import Ports
 from workers.prompt import warnings
 from workers.providers import params, prices
-from workers.providers.models import limits
 
 PROVISIONAL = 2**61
 COLD_EVERY = 64
@@ -136,7 +136,7 @@ def reserve(
     if not isinstance(draft, _Draft):
         return draft
     call = uuid7()
-    fields = _call_fields(held, call, purpose, draft, tail)
+    fields = _call_fields(ports, held, call, purpose, draft, tail)
     counted = 1 if purpose is Purpose.MAIN and not again else 0
     written = _write(
         ports, held, draft.gathered, fields, draft.reserve, draft.warned, count=counted, alone=not gathered.looked
@@ -193,7 +193,7 @@ def _draft(
     ports: Ports, held: Held, base: Request, gathered: Gathered, purpose: Purpose, tail: str | None
 ) -> _Draft | Refusal | Short:
     model = held.claim.model
-    known = limits(model)
+    known = held.limits
     due = budget.due(caps.uses(held, base, gathered, known.window), held.warned) if has_result(gathered) else ()
     for one_due in due:
         limit = one_due.use.limit or Decimal(0)
@@ -220,15 +220,18 @@ def _draft(
             f"the conversation needs about {projected} tokens and the window of {model} is {known.window}: "
             f"go on in a new session, or with a model that has a larger window",
         )
-    most = 1 if purpose is Purpose.PING else ports.settings.max_output_tokens
-    max_tokens = max(1, min(most, known.max_output, room))
-    worst = prices.worst(model, dearest, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl)
+    to = ports.client.declared
+    most = to.head.least_output if purpose is Purpose.PING else ports.settings.max_output_tokens
+    max_tokens = max(to.head.least_output, min(most, known.max_output, room))
+    worst = prices.worst(
+        model, dearest, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl, provider=held.claim.provider
+    )
     amount = _amount(ports, held, worst)
     if not isinstance(amount, Decimal):
         return amount
     state = PlanState(
-        purpose=purpose, ttl=held.context.ttl, last_breakpoint_message_id=held.pinned,
-        region_end_message_id=held.region_end,
+        route=to.route, purpose=purpose, ttl=held.context.ttl, last_breakpoint_message_id=held.pinned,
+        region_end_message_id=held.region_end, dialect=to.dialect,
     )  # fmt: skip
     warned = {one_due.use.kind: one_due.threshold for one_due in due}
     marked = cache_plan.place(request, state)
@@ -254,12 +257,19 @@ def _amount(ports: Ports, held: Held, worst: Decimal | None) -> Decimal | Refusa
             return amount
 
 
-def _call_fields(held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: str | None) -> dict[str, Any]:
-    head = params.Params(held.claim.model, str(held.claim.session), draft.max_tokens)
+def _call_fields(
+    ports: Ports, held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: str | None
+) -> dict[str, Any]:
+    request = draft.marked.request
+    head = params.Params(
+        held.claim.model, str(held.claim.session), draft.max_tokens, stream=ports.settings.provider_streams,
+        shared=shared_prefix.key(request.tools_text, request.system[0]) if request.stable_proved else None,
+    )  # fmt: skip
     return {
         "call": call, "c_step": held.step + 1, "c_purpose": purpose, "c_provider": held.claim.provider,
         "c_model": held.claim.model,
-        "c_params": params.text(head), "c_marks": transcript.encode_marks(draft.marked, PROVISIONAL - 1),
+        "c_params": params.text(head, ports.client.declared),
+        "c_marks": transcript.encode_marks(draft.marked, PROVISIONAL - 1),
         "c_tail": tail, "c_blocks": draft.marked.block_count, "c_digest": draft.marked.digest,
         "c_estimate": draft.estimate, "c_projected": draft.projected, "c_max_tokens": draft.max_tokens,
     }  # fmt: skip
