@@ -23,6 +23,7 @@ from deploy.drill.rig import until
 from deploy.drill.swallow import Proxy, swallowing
 from shared import doorbell, logs, stream
 from shared.life import Life
+from shared.providers import resolve
 from shared.request import blocks
 from shared.settings import Settings
 from shared.store import intake, principals
@@ -105,7 +106,7 @@ class Ground:
     def session(self, **more: Any) -> UUID:
         new = intake.NewSession(
             self.person,
-            "anthropic",
+            resolve.name(self.settings),
             more.pop("model", self.settings.model),
             str(self.home / "ws" / "{session}"),
             **more,

@@ -63,8 +63,11 @@ def _of_item(told: Any, at: int, part: Part, item: Json, opening: bytes) -> list
     match item["type"]:
         case "message":
             inner: Json = {**where, "content_index": 0, "logprobs": []}
+            place = {**where, "content_index": 0}
+            found[0] += told("response.content_part.added", **place, part={**item["content"][0], "text": ""})
             found += [told("response.output_text.delta", **inner, delta=one["text"]) for one in part.deltas]
             found.append(told("response.output_text.done", **inner, text=part.whole["text"]))
+            found.append(told("response.content_part.done", **place, part=item["content"][0]))
         case "function_call":
             given = [one["partial_json"] for one in part.deltas if one["partial_json"]]
             found += [told("response.function_call_arguments.delta", **where, delta=one) for one in given]
@@ -73,7 +76,13 @@ def _of_item(told: Any, at: int, part: Part, item: Json, opening: bytes) -> list
         case _:
             inner = {**where, "summary_index": 0}
             thought = [one["thinking"] for one in part.deltas if one["type"] == "thinking_delta"]
+            if item["summary"]:
+                empty = {"type": "summary_text", "text": ""}
+                found[0] += told("response.reasoning_summary_part.added", **inner, part=empty)
             found += [told("response.reasoning_summary_text.delta", **inner, delta=one) for one in thought]
+            if item["summary"]:
+                found.append(told("response.reasoning_summary_text.done", **inner, text=item["summary"][0]["text"]))
+                found.append(told("response.reasoning_summary_part.done", **inner, part=item["summary"][0]))
     found.append(told("response.output_item.done", output_index=at, item=item))
     return found
 

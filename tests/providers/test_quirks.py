@@ -250,11 +250,11 @@ def test_an_id_is_as_each_provider_takes_it_and_the_same_in_call_and_result() ->
 
 
 def test_items_of_responses_go_back_verbatim_and_a_phase_with_its_message() -> None:
-    item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x=="}
+    item: Json = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x=="}
     made = assembly()
     reader = ResponsesReader(made, "openai")
-    message = {"type": "message", "id": "m1", "phase": "commentary", "content": []}
-    for event in (
+    message: Json = {"type": "message", "id": "m1", "phase": "commentary", "content": []}
+    events: list[Json] = [
         {"type": "response.created", "response": {"id": "r", "model": "m"}},
         {"type": "response.output_item.added", "output_index": 0, "item": {**item, "encrypted_content": ""}},
         {"type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": "hm"},
@@ -263,7 +263,8 @@ def test_items_of_responses_go_back_verbatim_and_a_phase_with_its_message() -> N
         {"type": "response.output_text.delta", "output_index": 1, "content_index": 0, "delta": "yes"},
         {"type": "response.output_item.done", "output_index": 1, "item": message},
         {"type": "response.completed", "response": {"status": "completed", "output": []}},
-    ):
+    ]
+    for event in events:
         reader.feed(event)
     kept = [one.raw_block_text if isinstance(one, Thought) else blocks.text("yes") for one in made.content()]
     sent = [json.loads(one) for one in responses.written(Message("assistant", tuple(kept), 1), TABLE["openai"].dialect)]
