@@ -47,6 +47,15 @@ def due(uses: tuple[Use, ...], warned: dict[str, int]) -> tuple[Due, ...]:
     return tuple(found)
 
 
+TOLD_AT = (100, 80, 50)
+"""Per cent of a cap at which people are told; what the model reads is `THRESHOLDS`."""
+
+
+def passed(spent: Decimal, cap: Decimal | None) -> int:
+    """The highest of `TOLD_AT` that is spent; 0 where none is."""
+    return next((at for at in TOLD_AT if cap and spent * 100 >= cap * at), 0)
+
+
 Scope = Literal["call", "turn", "session", "job", "person", "team"]
 
 

@@ -235,6 +235,8 @@ def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnO
     )  # fmt: skip
     if recorded.cancel_requested:
         held.interrupt(Interrupt.CANCEL)
+    if ending is None or due is not None:
+        money.tell(ports, held)
     if ending is not None:
         if due is not None:
             consider.after_turn(ports, held, due)

@@ -380,6 +380,8 @@ def _tell(ports: Ports, held: Held, draft: _Draft) -> None:
         emit(ports, held, EventKind.REPAIRED, repairs=found)
     _tell_steered(ports, held, draft.gathered)
     for kind, percent in draft.warned.items():
+        if kind == "money":  # people are told of it at other thresholds
+            continue
         emit(ports, held, EventKind.BUDGET_WARNING, kind=kind, percent=percent)
 
 

@@ -6,11 +6,14 @@ a cap that it shares with others it does.
 
 from __future__ import annotations
 
+import json
+
 from shared.request import blocks
 from shared.store.statements import every
 from shared.store.statements import money as statements
-from shared.values import ParkReason, TurnStatus
-from workers import caps
+from shared.values import EventKind, ParkReason, TurnStatus
+from workers import budget, caps, fence
+from workers.emit import emit
 from workers.held import Held
 from workers.ports import Ports
 from workers.recording import Ending
@@ -34,6 +37,20 @@ def sleep(ports: Ports, held: Held, short: Short) -> bool:
         return True
     caps.refresh(ports, held)
     return False
+
+
+def tell(ports: Ports, held: Held) -> None:
+    """Tell whoever watches that half, four fifths or all of a cap of the turn or its session is spent; each once a
+    turn, whoever holds it, and anew where the cap was raised meanwhile. Raises LeaseLost."""
+    for cap in caps.caps(ports, held):
+        name, percent = f"{cap.scope}_told", budget.passed(cap.spent, cap.cap)
+        told = held.warned.get(name, 0)
+        if cap.scope == "call" or percent == told:
+            continue
+        fence.rows(ports, held, statements.TOLD_PEOPLE, {"warned": json.dumps({name: percent})})
+        held.warned[name] = percent
+        if percent > told:
+            emit(ports, held, EventKind.BUDGET_WARNING, kind="money", percent=percent, of=cap.scope)
 
 
 def ending(ports: Ports, held: Held, short: Short) -> Ending:

@@ -38,6 +38,17 @@ from turns t join sessions q on q.id = t.session where t.id = %(turn)s
     "turns_pkey",
     "sessions_pkey",
 )
+# Which per cent of a cap people have been told of, so that the next holder does not tell it again.
+TOLD_PEOPLE = named(
+    "told_people",
+    """
+with s as (select id, fence from sessions where id = %(session)s and fence = %(fence)s for no key update)
+update turns set warned = turns.warned || %(warned)s::jsonb, fence = s.fence
+from s where turns.id = %(turn)s and (turns.status = 'running') is true
+returning turns.id
+""",
+    "turns_pkey",
+)
 # What a turn had said when it ended for want of money.
 LAST_WORDS = named(
     "last_words",
