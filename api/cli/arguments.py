@@ -278,9 +278,7 @@ def _money(commands: _Group) -> None:
     put.add_argument("subject", metavar="SUBJECT", help="id or name; '*' for all without one of their own; 'team'")
     put.add_argument("period", choices=("day", "month", "ever"))
     put.add_argument("usd", metavar="USD", type=none_or_more, help="such as 100; 0 for nothing; 'none' takes it away")
-    put.add_argument(
-        "--was", metavar="USD", type=none_or_more, help="only if that is the cap now, or 'none'"
-    )
+    put.add_argument("--was", metavar="USD", type=none_or_more, help="only if that is the cap now, or 'none'")
 
 
 def positive(text: str) -> int:
