@@ -18,6 +18,7 @@ from api.ringer import Ringer
 from api.routes import (
     approvals,
     asked,
+    budgets,
     caps,
     children,
     clock,
@@ -44,8 +45,8 @@ from shared.settings import Settings
 VERSION = "1"
 ROUTERS = (
     sessions.router, turns.router, events.router, transcripts.router, search.router, asked.router, context.router,
-    children.router, approvals.router, gate.router, caps.router, jobs.router, ledger.router, memory.router,
-    people.router, stops.router, health.router,
+    children.router, approvals.router, gate.router, caps.router, budgets.router, jobs.router, ledger.router,
+    memory.router, people.router, stops.router, health.router,
 )  # fmt: skip
 
 

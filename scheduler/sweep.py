@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
-from scheduler import counting, idleness, parks, stopping, takeover, upkeep, warmth
+from scheduler import budgets, counting, idleness, parks, stopping, takeover, upkeep, warmth
 from scheduler.ringing import ring_waiting
 from scheduler.room import Room
 from scheduler.wake import Waker
@@ -26,12 +26,14 @@ class Sweep:
         self._room = room
         self._waker = Waker(room)
         self._slow_at = self._idle_at = self._parks_at = 0.0
+        self._zoned = False
 
     def run(self) -> None:
         """One pass. A part that fails is logged and costs the others nothing; raises StoreUnavailable."""
         parts: list[Callable[[], object]] = [
             lambda: takeover.take_orphans(self._room),
             self._waker.run,
+            self._budgets,
             lambda: parks.end_left(self._room),
             lambda: stopping.cancel_stopped(self._room),
             lambda: stopping.cancel_of_disabled(self._room),
@@ -58,3 +60,9 @@ class Sweep:
             except Exception:
                 self._room.counters["sweep.part_failed"] += 1
                 log.exception("sweep.part_failed")
+
+    def _budgets(self) -> None:
+        if not self._zoned:
+            budgets.set_zone(self._room)
+            self._zoned = True
+        budgets.settle(self._room)

@@ -22,6 +22,7 @@ from scheduler.rows import GONE, Did, Result, each
 from shared import cron, shared_prefix
 from shared.errors import Refused
 from shared.ids import uuid7
+from shared.providers import resolve
 from shared.store.intake import NewSession, NewTurn, admit, create_session
 from shared.store.pool import Connection
 from shared.store.statements import Statement, every, one, run, schedule
@@ -136,7 +137,7 @@ def _start(room: Room, connection: Connection, tick: Tick) -> Result:
         connection,
         NewSession(
             owner=job["principal"],
-            provider=settings.provider_kind,
+            provider=resolve.name(settings),
             model=job["model"] or settings.model,
             workspace=job["workspace"] or str(settings.home.absolute() / "workspaces" / "{session}"),
             audience=Audience(job["audience"]),
@@ -160,7 +161,7 @@ def _start(room: Room, connection: Connection, tick: Tick) -> Result:
             stable_prefix_len=prompt.stable_prefix_len,
             job=job["id"],
             shared_key=shared_prefix.of_job(
-                settings.provider_kind,
+                resolve.name(settings),
                 job["model"] or settings.model,
                 job["profile"],
                 attached=job["folder"] is not None,

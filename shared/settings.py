@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from shared import demands
 from shared.errors import SettingsError
 from shared.mcp import McpServer, servers
+from shared.providers import resolve
 from shared.secrets import VARIABLE
 
 PREFIX = "NIGHTSHIFT_"
@@ -40,7 +41,13 @@ class Settings(BaseModel):
     api_port: int = Field(default=0, ge=0, le=65535)
     team_zone: str = "UTC"
 
-    provider_kind: Literal["anthropic", "chat_completions", "responses"] = "anthropic"
+    provider: str = ""
+    """Which provider answers, by its name (`shared.providers.table`); told by the address where it is not set."""
+    provider_kind: Literal["anthropic", "chat_completions", "responses"] | None = None
+    """The wire, where it is another than the provider's own."""
+    provider_streams: bool = True
+    context_window: int | None = Field(default=None, ge=1_024)
+    """Of the model, in tokens, where the catalogue does not know better than whoever runs it."""
     provider_base_url: str = ""
     provider_key: str = ""
     rehearsal: bool = False
@@ -185,8 +192,6 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         if key not in known:
             raise SettingsError(f"{name} is not a setting.{_nearest(key, known, PREFIX)}", code="setting_unknown")
         values[key] = value
-    if "provider_key" not in values and env.get("ANTHROPIC_API_KEY"):
-        values["provider_key"] = env["ANTHROPIC_API_KEY"]
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:
@@ -195,7 +200,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         raise SettingsError(f"{PREFIX}{key.upper()}: {first['msg']} (got {_shown(key, values.get(key))})") from error
     _check_zone(settings.team_zone)
     demands.parse(settings.approve_tools)
-    return settings
+    return resolve.with_key(settings, env)
 
 
 def _from_file(env: Mapping[str, str]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from deploy.drill.rig import until
 from deploy.drill.swallow import Proxy, swallowing
 from shared import doorbell, logs, stream
 from shared.life import Life
+from shared.providers import resolve
 from shared.request import blocks
 from shared.settings import Settings
 from shared.store import intake, principals
@@ -32,6 +33,7 @@ from workers.hints import Turns
 from workers.look import Slots, look
 from workers.pause import Pauses
 from workers.ports import Ports
+from workers.process import provider_of
 from workers.providers import wire
 from workers.publish import Publisher
 
@@ -104,7 +106,7 @@ class Ground:
     def session(self, **more: Any) -> UUID:
         new = intake.NewSession(
             self.person,
-            "anthropic",
+            resolve.name(self.settings),
             more.pop("model", self.settings.model),
             str(self.home / "ws" / "{session}"),
             **more,
@@ -166,7 +168,7 @@ def ground(database_url: str, redis_url: str, provider_url: str, home: Path, **m
     life = Life(settings, "worker", settings.slots, settings.classes)
     assert life.start(10)
     database = Database(database_url, size=6, wait_s=10, patience_s=30)
-    client = wire.open_client(wire.Provider(base_url=provider_url, api_key="test", kind="anthropic"))
+    client = wire.open_client(provider_of(settings))
     publisher = Publisher(stream.connect(redis_url), life.may_act)
     ports = Ports(
         settings, database, client, publisher, life, doorbell.Doorbell(doorbell.celery_app(redis_url)),

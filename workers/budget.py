@@ -51,12 +51,29 @@ def due(uses: tuple[Use, ...], warned: dict[str, int]) -> tuple[Due, ...]:
     return tuple(found)
 
 
+TOLD_AT = (100, 80, 50)
+"""Per cent of a cap at which people are told; what the model reads is `THRESHOLDS`."""
+
+
+def passed(spent: Decimal, cap: Decimal | None) -> int:
+    """The highest of `TOLD_AT` that is spent; 0 where none is."""
+    return next((at for at in TOLD_AT if cap and spent * 100 >= cap * at), 0)
+
+
+Scope = Literal["call", "turn", "session", "job", "person", "team"]
+
+
 @dataclass(frozen=True, slots=True)
 class Cap:
-    scope: Literal["call", "turn", "session"]
+    """`window`, `period` and `subject` are of the scopes that many turns share."""
+
+    scope: Scope
     cap: Decimal | None
     spent: Decimal
     reserved: Decimal
+    window: str = ""
+    period: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +85,7 @@ class Fits:
 class Over:
     """`needs` is what the call may cost."""
 
-    scope: Literal["call", "turn", "session"]
+    scope: Scope
     message: str
     needs: Decimal
 
@@ -111,6 +128,31 @@ def _why(cap: Cap, limit: Decimal, worst: Decimal) -> str:
         f"${max(limit - used, Decimal(0)):.4f} left (${cap.spent:.4f} spent{promised}): raise cap_usd of the "
         f"{cap.scope} to ${enough(used, worst)} or more to go on"
     )
+
+
+def why(cap: Cap, worst: Decimal) -> str:
+    """Of a shared cap, which must be set: which one, how far it is used, who raises it to what."""
+    limit = cap.cap or Decimal(0)
+    used = cap.spent + cap.reserved
+    period = "for ever" if cap.period == "ever" else f"of {cap.window}"
+    drawn = f", ${cap.reserved:.4f} drawn by turns that run" if cap.reserved else ""
+    later = "" if cap.period == "ever" else f", or it goes on by itself when the next {cap.period} begins"
+    who = "its owner or an admin" if cap.scope == "job" else "an admin"
+    return (
+        f"the next call may cost up to ${worst:.4f} and the {cap.scope}'s cap of ${limit} {period} has "
+        f"${max(limit - used, Decimal(0)):.4f} left (${cap.spent:.4f} spent{drawn}): {who} raises it with "
+        f"`nightshift budgets set {cap.scope} {cap.subject} {cap.period} {enough(used, worst)}` or more{later}"
+    )
+
+
+BLOCK = Decimal("0.01")
+"""Of what is left of a shared cap: what a turn draws at once, at least its next call (economics.md)."""
+
+
+def block(cap: Cap, needs: Decimal) -> Decimal | None:
+    """How much a turn draws from a shared cap for a call of at most `needs` dollars; None where that does not fit."""
+    left = (cap.cap or Decimal(0)) - cap.spent - cap.reserved
+    return max(needs, left * BLOCK) if needs <= left else None
 
 
 def enough(used: Decimal, needs: Decimal) -> Decimal:

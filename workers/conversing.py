@@ -20,7 +20,6 @@ from workers.ports import Ports
 from workers.providers import failures, prices, replies, wire
 from workers.providers.failures import Recovery
 from workers.providers.faults import CallCut, CallFailed
-from workers.providers.models import limits
 from workers.providers.replies import Partial, Reasoning, Reply, Text, ToolCall, Usage
 from workers.recording import Outcome, Run
 from workers.reserving import Planned
@@ -149,7 +148,7 @@ def doubt(held: Held, planned: Planned, reply: Reply) -> str | None:
     usage = reply.usage
     if usage is None:
         return next((note for note in reply.notes if note in _DOUBTS), "usage_missing")
-    known = limits(held.claim.model)
+    known = held.limits
     most_read = known.window if known.known else _FAR_OFF * planned.estimate + 20_000
     most_written = known.max_output if known.known else 1_000_000
     return "usage_too_large" if usage.prompt > most_read or usage.output > most_written else None
@@ -164,7 +163,7 @@ def bill(held: Held, planned: Planned, reply: Reply, now: datetime | None = None
             "usage.doubted", session=str(held.claim.session), turn=str(held.claim.turn), call=str(planned.id), why=why
         )
     usage = reply.usage if why is None else None
-    cost = prices.price(held.claim.model, usage, now or datetime.now(UTC))
+    cost = prices.price(held.claim.model, usage, now or datetime.now(UTC), provider=held.claim.provider)
     return Outcome(
         CallStatus.SETTLED,
         spent=planned.reserve if cost.usd is None else cost.usd,
@@ -217,7 +216,7 @@ def assumed(held: Held, planned: Planned, partial: Partial) -> tuple[Decimal, De
     usage = Usage(
         seen.input, max(seen.output, output), seen.cache_read, seen.cache_write_5m, seen.cache_write_1h, seen.reasoning
     )
-    cost = prices.price(held.claim.model, usage, datetime.now(UTC))
+    cost = prices.price(held.claim.model, usage, datetime.now(UTC), provider=held.claim.provider)
     if cost.usd is None:
         return planned.reserve, None, cost.source
     return min(cost.usd, planned.reserve), min(cost.usd, planned.reserve), f"assumed: {cost.source}"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from shared.models import Limits
 from shared.request.assembled import Request
 from shared.request.projection import MessageRow
 from shared.store.waits import Woken
@@ -91,6 +92,8 @@ class Money:
     others_children: Decimal
     turn_cap: Decimal | None
     session_cap: Decimal | None
+    budget_version: int
+    """Of the caps that many turns share, as they were when a call was last decided by them."""
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Money:
@@ -98,7 +101,29 @@ class Money:
         return cls(
             row["turn_spent"], row["turn_reserved"], row["session_spent"], row["session_reserved"], row["children_usd"],
             row["children_promised_usd"], row["others_children_usd"], row["turn_cap"], row["session_cap"],
+            row["budget_version"],
         )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Dollars that this turn has drawn from one window of a shared cap, which may be spent until its end; what of them
+    is used is what the turn has spent since, its spent dollars less `from_usd`."""
+
+    scope: str
+    window: str
+    until: datetime
+    cap: Decimal
+    amount: Decimal
+    from_usd: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """The blocks of a turn, one for each shared cap that holds for it, under that version of the caps."""
+
+    version: int
+    blocks: tuple[Block, ...]
 
 
 @dataclass(slots=True)
@@ -123,8 +148,11 @@ class Held:
     failed_tries: int
     failed_purpose: Purpose | None
     """Of the failed call that this step still has to make again; None where the step begins anew."""
+    limits: Limits
+    """Of its model."""
     money_late: bool
     """It has waited for money for as long as it may: if it is short still, it ends."""
+    draws: Draws | None = None
     request: Request | None = None
     judge: bool = True
     """The request was read afresh and its transcript must be looked over before it goes out."""

@@ -13,7 +13,7 @@ import structlog
 from shared.errors import LeaseLost, StoreUnavailable
 from shared.telling import parent_of
 from shared.values import EventKind, TurnClass, TurnStatus
-from workers import claiming, faulting, loop, telling
+from workers import claiming, drawing, faulting, loop, telling
 from workers.emit import emit
 from workers.held import Held, Interrupt
 from workers.hints import Turns
@@ -152,6 +152,7 @@ def _drive(ports: Ports, held: Held) -> TurnOutcome | None:
         outcome = Ended(ending)
     _announce(ports, held, outcome)
     telling.turn_left(ports.telemetry, held, _left_as(outcome))
+    drawing.give_back(ports, held)
     if isinstance(outcome, Ended) and claim.parent is not None:
         parent_of(ports.database.read, claim.turn, ports.publisher.tell)
     if held.woken is not None and held.woken.turn_class is not None:

@@ -188,7 +188,7 @@ def _step(
 
 def _short(ports: Ports, held: Held, short: Short) -> Ended | Parked | None:
     """Wait for money without a worker, or end for want of it. What was gathered stands in the transcript by now."""
-    if not money.may_wait(held):
+    if not money.may_wait(held, short):
         return _end(ports, held, money.ending(ports, held, short))
     if not held.must_stop() and money.sleep(ports, held, short):
         return Parked(ParkReason.MONEY, ports.settings.money_limit_s, short.message)
@@ -256,6 +256,8 @@ def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnO
     )  # fmt: skip
     if recorded.cancel_requested:
         held.interrupt(Interrupt.CANCEL)
+    if ending is None or due is not None:
+        money.tell(ports, held)
     if ending is not None:
         if due is not None:
             consider.after_turn(ports, held, due)

@@ -24,6 +24,7 @@ from shared import doorbell, logs, redact, secrets, stream
 from shared import settings as settings_module
 from shared.errors import FAILED, NightshiftError, exit_code
 from shared.life import Life
+from shared.providers import resolve
 from shared.settings import Settings
 from shared.store import revision
 from shared.store.pool import Database
@@ -45,11 +46,6 @@ from workers.waiting import rules
 POOL_SIZE = 10
 POOL_WAIT_S = 3.0
 """Who waits for a connection asks anew after so long: only asking makes a pool that gave up in an outage try again."""
-PUBLIC = {
-    "anthropic": "https://api.anthropic.com",
-    "chat_completions": "https://api.openai.com",
-    "responses": "https://api.openai.com",
-}
 log = structlog.get_logger("worker")
 signals: Any = celery_signals  # untyped, as Celery is
 
@@ -129,12 +125,10 @@ def _end_me() -> None:
 
 
 def provider_of(settings: Settings) -> wire.Provider:
-    """Where calls go: the address that was set, else the provider's own."""
-    return wire.Provider(
-        base_url=settings.provider_base_url or PUBLIC[settings.provider_kind],
-        api_key=settings.provider_key or "none",
-        kind=settings.provider_kind,
-    )
+    """Where calls go, by what is set explicitly, the provider's name, the address, the default."""
+    declared = resolve.declared(settings)
+    resolve.check_key(settings.provider_key, declared)
+    return wire.Provider(declared.base_url, settings.provider_key or "none", declared.wire, declared=declared)
 
 
 def hearing_of(

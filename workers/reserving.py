@@ -16,6 +16,7 @@ from uuid import UUID
 
 import structlog
 
+from shared import shared_prefix
 from shared.errors import NightshiftError
 from shared.ids import uuid7
 from shared.request import blocks, cache_plan, digest, estimate, projection, repair
@@ -30,7 +31,7 @@ from shared.store.pool import Connection
 from shared.store.statements import every, one
 from shared.store.statements import step as statements
 from shared.values import EventKind, Purpose
-from workers import budget, caps, fence, prefixing
+from workers import budget, caps, drawing, fence, prefixing
 from workers.emit import emit
 from workers.gathering import Gathered, has_result, with_warning
 from workers.held import Held
@@ -38,7 +39,6 @@ from workers.outgoing import fold_params, kept_params, message_params, returned,
 from workers.ports import Ports
 from workers.prompt import warnings
 from workers.providers import params, prices
-from workers.providers.models import limits
 
 PROVISIONAL = 2**61
 COLD_EVERY = 64
@@ -136,7 +136,7 @@ def reserve(
     if not isinstance(draft, _Draft):
         return draft
     call = uuid7()
-    fields = _call_fields(held, call, purpose, draft, tail)
+    fields = _call_fields(ports, held, call, purpose, draft, tail)
     counted = 1 if purpose is Purpose.MAIN and not again else 0
     written = _write(
         ports, held, draft.gathered, fields, draft.reserve, draft.warned, count=counted, alone=not gathered.looked
@@ -193,7 +193,7 @@ def _draft(
     ports: Ports, held: Held, base: Request, gathered: Gathered, purpose: Purpose, tail: str | None
 ) -> _Draft | Refusal | Short:
     model = held.claim.model
-    known = limits(model)
+    known = held.limits
     due = budget.due(caps.uses(held, base, gathered, known.window), held.warned) if has_result(gathered) else ()
     for one_due in due:
         limit = one_due.use.limit or Decimal(0)
@@ -220,10 +220,32 @@ def _draft(
             f"the conversation needs about {projected} tokens and the window of {model} is {known.window}: "
             f"go on in a new session, or with a model that has a larger window",
         )
-    most = 1 if purpose is Purpose.PING else ports.settings.max_output_tokens
-    max_tokens = max(1, min(most, known.max_output, room))
-    worst = prices.worst(model, dearest, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl)
-    decided = budget.reserve(worst, model, caps.caps(ports, held))
+    to = ports.client.declared
+    most = to.head.least_output if purpose is Purpose.PING else ports.settings.max_output_tokens
+    max_tokens = max(to.head.least_output, min(most, known.max_output, room))
+    worst = prices.worst(
+        model, dearest, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl, provider=held.claim.provider
+    )
+    amount = _amount(ports, held, worst)
+    if not isinstance(amount, Decimal):
+        return amount
+    state = PlanState(
+        route=to.route, purpose=purpose, ttl=held.context.ttl, last_breakpoint_message_id=held.pinned,
+        region_end_message_id=held.region_end, dialect=to.dialect,
+    )  # fmt: skip
+    warned = {one_due.use.kind: one_due.threshold for one_due in due}
+    marked = cache_plan.place(request, state)
+    return _Draft(gathered, rows, marked, counted, projected, max_tokens, amount, warned, repairs)
+
+
+def _amount(ports: Ports, held: Held, worst: Decimal | None) -> Decimal | Refusal | Short:
+    """What to reserve for a call that costs at most `worst`: it fits under the turn's own caps, and is drawn from those
+    that it shares."""
+    own = caps.caps(ports, held)
+    every = own if worst is not None else (*own, *drawing.caps(ports, held))
+    decided = budget.reserve(worst, held.claim.model, every)
+    if isinstance(decided, budget.Fits) and worst is not None:
+        decided = drawing.cover(ports, held, worst)
     match decided:
         case budget.Unpriced(message):
             return Refusal("price_unknown", message)
@@ -232,22 +254,22 @@ def _draft(
         case budget.Over(scope, message, needs):
             return Short(scope, message, needs)
         case budget.Fits(amount):
-            pass
-    state = PlanState(
-        purpose=purpose, ttl=held.context.ttl, last_breakpoint_message_id=held.pinned,
-        region_end_message_id=held.region_end,
+            return amount
+
+
+def _call_fields(
+    ports: Ports, held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: str | None
+) -> dict[str, Any]:
+    request = draft.marked.request
+    head = params.Params(
+        held.claim.model, str(held.claim.session), draft.max_tokens, stream=ports.settings.provider_streams,
+        shared=shared_prefix.key(request.tools_text, request.system[0]) if request.stable_proved else None,
     )  # fmt: skip
-    warned = {one_due.use.kind: one_due.threshold for one_due in due}
-    marked = cache_plan.place(request, state)
-    return _Draft(gathered, rows, marked, counted, projected, max_tokens, amount, warned, repairs)
-
-
-def _call_fields(held: Held, call: UUID, purpose: Purpose, draft: _Draft, tail: str | None) -> dict[str, Any]:
-    head = params.Params(held.claim.model, str(held.claim.session), draft.max_tokens)
     return {
         "call": call, "c_step": held.step + 1, "c_purpose": purpose, "c_provider": held.claim.provider,
         "c_model": held.claim.model,
-        "c_params": params.text(head), "c_marks": transcript.encode_marks(draft.marked, PROVISIONAL - 1),
+        "c_params": params.text(head, ports.client.declared),
+        "c_marks": transcript.encode_marks(draft.marked, PROVISIONAL - 1),
         "c_tail": tail, "c_blocks": draft.marked.block_count, "c_digest": draft.marked.digest,
         "c_estimate": draft.estimate, "c_projected": draft.projected, "c_max_tokens": draft.max_tokens,
     }  # fmt: skip
@@ -277,6 +299,7 @@ def _write(
         "session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence, "holder": held.claim.holder,
         "reserve": amount, "count_step": count, "warned": json.dumps(warned), "last_tool": held.last_tool,
         "alone": alone, "turn_cap": held.money.turn_cap, "session_cap": held.money.session_cap,
+        "budget_version": held.money.budget_version,
     }  # fmt: skip
 
     kept = kept_params(gathered.runs)
@@ -357,6 +380,8 @@ def _tell(ports: Ports, held: Held, draft: _Draft) -> None:
         emit(ports, held, EventKind.REPAIRED, repairs=found)
     _tell_steered(ports, held, draft.gathered)
     for kind, percent in draft.warned.items():
+        if kind == "money":  # people are told of it at other thresholds
+            continue
         emit(ports, held, EventKind.BUDGET_WARNING, kind=kind, percent=percent)
 
 

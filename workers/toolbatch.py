@@ -27,7 +27,6 @@ from workers.held import Held, Interrupt
 from workers.outgoing import Finished, kept_params
 from workers.pause import Point
 from workers.ports import Ports
-from workers.providers.models import limits
 from workers.recording import Run, run_digest
 from workers.tools import areas, dispatch, read_artifact, registry, segments
 from workers.tools.context import Came, Store, ToolContext, ToolResult
@@ -165,7 +164,7 @@ def _room(held: Held) -> Room:
     """What the window has left, anchored on what was billed last."""
     used = estimate.estimate(held.request, held.claim.model) if held.request is not None else 0
     used = estimate.projected(held.baseline, used)
-    return batch_room.room(held.claim.model, limits(held.claim.model).window, used)
+    return batch_room.room(held.claim.model, held.limits.window, used)
 
 
 def _left_out(ports: Ports, held: Held, run: Run, refusal: str) -> Finished:

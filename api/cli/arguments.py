@@ -22,6 +22,7 @@ def parser() -> argparse.ArgumentParser:
     _memory(commands)
     _people(commands)
     _stops(commands)
+    _money(commands)
     return top
 
 
@@ -121,9 +122,6 @@ def _reading(commands: _Group) -> None:
             scopes = ("once", "session", "always")
             decide.add_argument("--scope", choices=scopes, default="once", help="how far it goes (%(default)s)")
     _of_the_gate(commands)
-
-    ledger = _add(commands, "ledger", "money and tokens")
-    ledger.add_argument("--by", choices=("day", "principal", "session", "job", "model", "purpose"), default="day")
 
     replay = _add(commands, "replay", "print the exact request of a step, rebuilt from the rows", json=False)
     replay.add_argument("turn", metavar="TURN")
@@ -279,6 +277,29 @@ def _stops(commands: _Group) -> None:
     resume.add_argument("stop", metavar="ID", help="as `nightshift stops` lists it")
 
 
+def _money(commands: _Group) -> None:
+    ledger = _add(commands, "ledger", "money and tokens")
+    by = ("day", "principal", "session", "job", "model", "provider", "purpose")
+    ledger.add_argument("--by", choices=by, default="day")
+    ledger.add_argument("--since", metavar="TIME", help="with its offset, such as 2026-11-30T00:00:00Z")
+    ledger.add_argument("--until", metavar="TIME", help="as --since; not included")
+    shape = ledger.add_mutually_exclusive_group()
+    shape.add_argument("--csv", action="store_true", help="every column as CSV on stdout")
+    shape.add_argument("--plot", action="store_true", help="a bar a row, by what it cost")
+    actions = ledger.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    reconcile = _add(actions, "reconcile", "compare with a provider's usage export, by day, model and kind of token")
+    reconcile.add_argument("file", metavar="CSV", help="as Anthropic's or OpenAI's console exports usage")
+    reconcile.add_argument("--ignore-unknown", action="store_true", help="leave columns out that nobody here knows")
+    budgets = _add(commands, "budgets", "caps that many turns share, of a job, a person or the team, and their use")
+    actions = budgets.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    put = _add(actions, "set", "set a shared cap; it holds from the next call of every turn on")
+    put.add_argument("scope", choices=("job", "person", "team"))
+    put.add_argument("subject", metavar="SUBJECT", help="id or name; '*' for all without one of their own; 'team'")
+    put.add_argument("period", choices=("day", "month", "ever"))
+    put.add_argument("usd", metavar="USD", type=none_or_more, help="such as 100; 0 for nothing; 'none' takes it away")
+    put.add_argument("--was", metavar="USD", type=none_or_more, help="only if that is the cap now, or 'none'")
+
+
 def positive(text: str) -> int:
     number = int(text)
     if number < 1:
@@ -291,6 +312,10 @@ def seconds(text: str) -> float:
     if not 0 < number < 86_400:
         raise argparse.ArgumentTypeError("more than 0 and less than a day")
     return number
+
+
+def none_or_more(text: str) -> str:
+    return text if text == "none" or text in ("0", "$0") else dollars(text)
 
 
 def dollars_or_none(text: str) -> str | None:

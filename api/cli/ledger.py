@@ -1,12 +1,14 @@
-"""Owns `ledger` and `replay`: what was spent, and the exact bytes of what was sent."""
+"""Owns `ledger` and `replay`: what was spent, as a table, CSV, bars; and the exact bytes of what was sent."""
 
 from __future__ import annotations
 
 import argparse
+import csv
+import shutil
 import sys
 from typing import Any
 
-from api.cli import pages, screen
+from api.cli import pages, plot, reconcile, safe, screen
 from api.cli.client import Client
 from api.cli.exits import Exit, Stop
 
@@ -14,14 +16,62 @@ _COLUMNS = ("calls", "input", "output", "cache_read", "cache_write", "cost")
 
 
 def ledger(client: Client, asked: argparse.Namespace) -> Exit:
-    found = client.get("/v1/ledger", by=asked.by)
+    if asked.action == "reconcile":
+        return reconcile.reconcile(client, asked)
+    found = client.get("/v1/ledger", by=asked.by, since=asked.since, until=asked.until)
     if asked.json:
         screen.as_json(found)
+        return Exit.DONE
+    if asked.csv:
+        _csv(asked.by, pages.items(found))
+        return Exit.DONE
+    if asked.plot:
+        _plot(asked.by, found)
+        screen.note_rehearsal(client.target.is_rehearsal)
         return Exit.DONE
     rows = [_line(row) for row in (*pages.items(found), found["total"])]
     screen.table((asked.by, *_COLUMNS), rows, right=_COLUMNS)
     screen.note_rehearsal(client.target.is_rehearsal)
     return Exit.DONE
+
+
+_CSV = (
+    "calls", "open_calls", "unknown_calls", "assumed_calls", "input", "output", "cache_read", "cache_write_5m",
+    "cache_write_1h", "cost_usd", "known_usd", "reserved_usd",
+)  # fmt: skip
+_FORMULA = ("=", "+", "-", "@", "\t")
+
+
+def _csv(by: str, rows: list[dict[str, Any]]) -> None:
+    """An unknown cost is an empty cell. What a person named cannot become a formula of whoever opens it."""
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow((by, "label", *_CSV))
+    for row in rows:
+        tokens: dict[str, Any] = row.get("tokens") or {}
+        values: dict[str, Any] = {**row, **tokens}
+        label = safe.line(row.get("label") or "", 500)
+        label = f"'{label}" if label.startswith(_FORMULA) else label
+        out.writerow(
+            (row.get("key") or "", label, *("" if values.get(name) is None else values[name] for name in _CSV))
+        )
+
+
+def _plot(by: str, found: dict[str, Any]) -> None:
+    """What is known of each row's cost; a row with calls whose cost is unknown says that there is more."""
+    rows = list(pages.items(found))
+    if by == "day":
+        rows.reverse()
+    if not rows:
+        screen.say("nothing was spent")
+    bars = [(safe.line(row.get("label") or row.get("key") or "-"), float(row["known_usd"]), _cost(row)) for row in rows]
+    for line in plot.bars(bars, min(shutil.get_terminal_size().columns, 120)):
+        screen.say(line)
+    screen.say(f"total {_cost(found['total'])}")
+
+
+def _cost(row: dict[str, Any]) -> str:
+    more = f" and {row['unknown_calls']} of unknown cost" if row.get("unknown_calls") else ""
+    return f"{screen.money(row['known_usd'])}{more}"
 
 
 def _line(row: dict[str, Any]) -> tuple[object, ...]:

@@ -97,7 +97,8 @@ def describe(kind: str, data: Mapping[str, Any]) -> str:
         case "turn.stalled":
             return f"… stalled: {data.get('reason')}"
         case "budget.warning":
-            return f"! {data.get('percent')} % of its {data.get('kind')} is used"
+            of = f" of the {data['of']}'s cap" if data.get("of") else ""
+            return f"! {data.get('percent')} % of its {data.get('kind')}{of} is used"
         case "approval.requested":
             return f"? {call(data)} waits for a person's approval"
         case "approval.decided":

@@ -50,7 +50,7 @@ def _run(asked: argparse.Namespace) -> Exit | int:
 
 
 def _with_client(asked: argparse.Namespace, client: object) -> Exit:
-    from api.cli import approvals, chat, gate, jobs, ledger, memory, people, search, sessions, stops, turns
+    from api.cli import approvals, budgets, chat, gate, jobs, ledger, memory, people, search, sessions, stops, turns
     from api.cli import asked as of_transcript
     from api.cli.client import Client
 
@@ -84,6 +84,7 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
         "people": people.people,
         "tokens": people.tokens,
         "ledger": ledger.ledger,
+        "budgets": budgets.budgets,
         "replay": ledger.replay,
     }
     command = commands.get(str(asked.command))

@@ -104,7 +104,7 @@ def transcript(
                 case "tool_result":
                     unknown = message.get("unknown_effect") is True
                     yield _result(block, called, with_results=with_results, unknown=unknown)
-                case "thinking" | "redacted_thinking":
+                case "thinking" | "redacted_thinking" | "sealed":
                     continue
                 case kind:
                     yield f"  [{kind}]"

@@ -34,6 +34,11 @@ def lacking(turn: Row) -> list[Row]:
     return list(cast("Sequence[Row]", _waiting(turn).get("money") or ()))
 
 
+def lacking_shared(turn: Row) -> list[Row]:
+    """Those of them that many turns share."""
+    return list(cast("Sequence[Row]", _waiting(turn).get("budgets") or ()))
+
+
 def questions(turn: Row) -> list[Row]:
     return list(cast("Sequence[Row]", _waiting(turn).get("questions") or ()))
 
@@ -62,14 +67,22 @@ def told(turn: Row) -> list[str]:
     for cap in lacking(turn):
         lines.append(f"$ {_short(cap)}")
         lines.append(f"  nightshift cap {cap.get('cap')} {cap.get('id')} {cap.get('enough_usd')}")
+    for cap in lacking_shared(turn):
+        lines.append(f"$ {_short(cap)}")
+        words = (cap.get("scope"), cap.get("subject"), cap.get("period"), cap.get("enough_usd"))
+        lines.append(f"  nightshift budgets set {' '.join(map(str, words))} (an admin)")
     return lines
 
 
 def _short(cap: Row) -> str:
     """One cap: how far it is used, and what the next call may cost."""
     promised = f", {screen.money(cap['promised_usd'])} promised to children" if cap.get("promised_usd") else ""
+    if cap.get("drawn_usd"):
+        promised = f", {screen.money(cap['drawn_usd'])} drawn by turns that run"
+    of = "" if cap.get("period") in (None, "ever") else f" of {cap.get('window')}"
+    whose = cap.get("cap") or cap.get("scope")
     return (
-        f"the {cap.get('cap')}'s cap of {screen.money(cap.get('cap_usd'))} has {screen.money(cap.get('left_usd'))} left"
+        f"the {whose}'s cap{of} of {screen.money(cap.get('cap_usd'))} has {screen.money(cap.get('left_usd'))} left"
         f" ({screen.money(cap.get('spent_usd'))} spent{promised}) and its next call may cost"
         f" {screen.money(cap.get('needs_usd'))}"
     )

@@ -20,6 +20,7 @@ from api.wire.context import (
     StandingSummary,
 )
 from shared import models
+from shared.providers import resolve
 from shared.request import blocks, canonical, estimate, projection
 from shared.request import edits as edit_rules
 from shared.request.assembled import Request
@@ -32,7 +33,8 @@ from shared.values import EditKind
 
 MOST_STUBS = 50
 SESSION = """
-select id, model, prefix, baseline_estimate, baseline_billed, ineffective_strikes, fallback_streak, breaker_blocked_at
+select id, model, provider, prefix, baseline_estimate, baseline_billed, ineffective_strikes, fallback_streak,
+  breaker_blocked_at
 from sessions where id = %(session)s
 """
 EDITS = """
@@ -136,14 +138,14 @@ def _shown(
     row: DictRow, request: Request | None, prefix: Prefix | None, past: Past, told: Sequence[DictRow], counted: Counted,
     settings: Settings,
 ) -> Context:  # fmt: skip
-    model, limits = row["model"], models.limits(row["model"])
+    model, limits = row["model"], resolve.limits(settings, row["provider"], row["model"])
     calibrated = row["baseline_billed"] is not None
     counts = 0 if request is None else estimate.estimate(request, model)
     tokens = counts
     if calibrated:
         tokens = estimate.projected((row["baseline_estimate"], row["baseline_billed"]), counts)
     share = tokens / counts if counts else 1.0
-    line = models.room(model, settings.max_output_tokens, calibrated=calibrated, share=settings.context_threshold)
+    line = models.room(limits, settings.max_output_tokens, calibrated=calibrated, share=settings.context_threshold)
     parts = [] if prefix is None else floor_of(prefix, model)
     floor = round(sum(part.tokens for part in parts) * share)
     by_id = {one["id"]: one for one in told}

@@ -6,7 +6,7 @@ neither ids nor titles.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any, LiteralString
 from uuid import UUID
@@ -14,6 +14,7 @@ from uuid import UUID
 from psycopg.rows import DictRow, dict_row
 
 from api.visible import VISIBLE
+from api.wire.money import UsageRow
 from api.wire.shown import LedgerRow, Tokens
 from shared.store.pool import Connection
 
@@ -24,6 +25,7 @@ class By(StrEnum):
     SESSION = "session"
     JOB = "job"
     MODEL = "model"
+    PROVIDER = "provider"
     PURPOSE = "purpose"
 
 
@@ -37,6 +39,7 @@ _GROUPS: dict[By, tuple[LiteralString, LiteralString]] = {
     ),
     By.JOB: ("j.id::text", "coalesce(min(j.name), 'not of a job')"),
     By.MODEL: ("c.model", "min('')"),
+    By.PROVIDER: ("c.provider", "min('')"),
     By.PURPOSE: ("c.purpose", "min('')"),
 }
 """The key of each grouping, and its label."""
@@ -49,7 +52,8 @@ _SUMS: LiteralString = """
   coalesce(sum(c.reserved_usd) filter (where c.status = 'reserved'), 0) as reserved_usd,
   coalesce(sum(c.input_tokens), 0)::bigint as input, coalesce(sum(c.output_tokens), 0)::bigint as output,
   coalesce(sum(c.cache_read_tokens), 0)::bigint as cache_read,
-  coalesce(sum(coalesce(c.cache_write_5m_tokens, 0) + coalesce(c.cache_write_1h_tokens, 0)), 0)::bigint as cache_write
+  coalesce(sum(c.cache_write_5m_tokens), 0)::bigint as cache_write_5m,
+  coalesce(sum(c.cache_write_1h_tokens), 0)::bigint as cache_write_1h
 """
 _FROM: LiteralString = (
     """
@@ -99,11 +103,30 @@ def add_up(
     return rows, _shown(total)
 
 
+_USAGE: LiteralString = (
+    "select to_char(c.created_at at time zone 'UTC', 'YYYY-MM-DD') as day, c.provider, c.model,"
+    + _SUMS
+    + """from calls c
+where c.created_at >= %(since)s::date::timestamp at time zone 'UTC'
+  and c.created_at < (%(until)s::date + 1)::timestamp at time zone 'UTC'
+group by 1, 2, 3 order by 1, 2, 3 limit 10000
+"""
+)
+
+
+def usage(connection: Connection, since: date, until: date) -> list[UsageRow]:
+    """Of every call of these days, both included, in UTC: as providers cut theirs."""
+    cursor = connection.cursor(row_factory=dict_row)
+    rows = cursor.execute(_USAGE, {"since": since, "until": until}).fetchall()
+    return [UsageRow(day=row["day"], provider=row["provider"], model=row["model"], spent=_shown(row)) for row in rows]
+
+
 def _shown(row: DictRow) -> LedgerRow:
     known = float(row["known_usd"])
+    key = row.get("key")
     return LedgerRow(
-        key=row["key"],
-        label=row["label"] or row["key"] or "",
+        key=key,
+        label=row.get("label") or key or "",
         calls=row["calls"],
         open_calls=row["open_calls"],
         unknown_calls=row["unknown_calls"],
@@ -112,6 +135,11 @@ def _shown(row: DictRow) -> LedgerRow:
         known_usd=known,
         reserved_usd=float(row["reserved_usd"]),
         tokens=Tokens(
-            input=row["input"], output=row["output"], cache_read=row["cache_read"], cache_write=row["cache_write"]
+            input=row["input"],
+            output=row["output"],
+            cache_read=row["cache_read"],
+            cache_write=row["cache_write_5m"] + row["cache_write_1h"],
         ),
+        cache_write_5m=row["cache_write_5m"],
+        cache_write_1h=row["cache_write_1h"],
     )

@@ -121,6 +121,7 @@ def _waiting(row: dict[str, Any]) -> Waiting | None:
                 approvals=[Wanted(**one) for one in row["approvals"] or ()],
                 questions=[Question(**one) for one in row["questions"] or ()],
                 money=money.lacking(row["id"], row["session"], row["short"]),
+                budgets=money.lacking_shared(row["short"]),
             )  # fmt: skip
         case _:
             return None

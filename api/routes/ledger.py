@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from api import answers
+from api.auth import allow
 from api.injected import Reading, Serving
 from api.openapi import gives
 from api.problems import invalid
 from api.reads import ledger
 from api.reads.ledger import By
+from api.wire.money import UsagePage
 from api.wire.shown import Ledger
 from shared.values import Role
 
@@ -44,3 +46,16 @@ def read_ledger(
         )
     )
     return answers.ok(Ledger(items=rows, by=by, total=total))
+
+
+MOST_DAYS = 400
+
+
+@router.get("/v1/ledger/usage", responses=gives(UsagePage))
+def read_usage(serving: Serving, caller: Reading, since: date, until: date) -> Response:
+    """The tokens of every call by day in UTC, provider and model, both days included: what a provider's own export is
+    compared with. An admin's."""
+    allow(caller, Role.ADMIN)
+    if not 0 <= (until - since).days < MOST_DAYS:
+        raise invalid("until", f"must not be before `since`, nor {MOST_DAYS} days after it")
+    return answers.ok(UsagePage(items=serving.database.read(lambda c: ledger.usage(c, since, until))))

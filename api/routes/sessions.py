@@ -18,6 +18,7 @@ from api.reads import sessions, turns
 from api.services import Services
 from api.wire.asked import SessionAsked
 from api.wire.shown import Page, Session, SessionPage
+from shared.providers import resolve
 from shared.store import intake
 from shared.store.pool import Connection
 from shared.values import Audience
@@ -87,7 +88,7 @@ def _new(serving: Services, caller: Caller, asked: SessionAsked) -> intake.NewSe
     settings = serving.settings
     return intake.NewSession(
         owner=caller.principal.id,
-        provider=settings.provider_kind,
+        provider=resolve.name(settings),
         model=asked.model or settings.model,
         workspace=str(settings.home.absolute() / "workspaces" / "{session}"),
         audience=asked.audience,

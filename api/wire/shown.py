@@ -82,6 +82,21 @@ class Lacking(Shown):
     enough_usd: float
 
 
+class LackingBudget(Shown):
+    """As `Lacking`, of a cap that many turns share; `drawn_usd` is held by those that run."""
+
+    scope: Literal["job", "person", "team"]
+    subject: str
+    period: Literal["day", "month", "ever"]
+    window: str
+    cap_usd: float
+    spent_usd: float
+    drawn_usd: float
+    left_usd: float
+    needs_usd: float
+    enough_usd: float
+
+
 class Waiting(Shown):
     """Why a turn is not running. `on`: `worker`, `session` (an earlier turn of it), or what it is parked on."""
 
@@ -91,6 +106,7 @@ class Waiting(Shown):
     approvals: list[Wanted] = []
     questions: list[Question] = []
     money: list[Lacking] = []
+    budgets: list[LackingBudget] = []
 
 
 class Turn(Shown):
@@ -374,6 +390,8 @@ class LedgerRow(Shown):
     known_usd: float
     reserved_usd: float
     tokens: Tokens
+    cache_write_5m: int
+    cache_write_1h: int
 
 
 class Ledger(Page):

@@ -39,7 +39,7 @@ def read_json(http: HttpRequest) -> Any:
 
 def key_of(http: HttpRequest) -> str:
     """The caller's key; Refused when there is none, or when it says that it is invalid."""
-    key = http.headers.get("x-api-key") or ""
+    key = http.headers.get("x-api-key") or http.headers.get("api-key") or ""
     if not key:
         scheme, _, value = http.headers.get("authorization", "").partition(" ")
         key = value.strip() if scheme.lower() == "bearer" else ""
@@ -66,6 +66,8 @@ def session_of(request: Any) -> str | None:
             known: Json = metadata
             user: Any = known.get("user_id")
             return user if isinstance(user, str) else None
+        foreign: Any = given.get("user")
+        return foreign if isinstance(foreign, str) else None
     return None
 
 

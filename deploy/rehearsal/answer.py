@@ -6,10 +6,11 @@ Invariant: what a call wrote to the cache becomes readable with the first byte o
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from deploy.rehearsal import capture, events, faults, ledger
-from deploy.rehearsal.admit import Admitted, admit, key_of, read_json, session_of
+from deploy.rehearsal.admit import Admitted, key_of, read_json, session_of
 from deploy.rehearsal.cache import Bill, Pending
 from deploy.rehearsal.checks.limits import thinks
 from deploy.rehearsal.errors import Refused
@@ -17,6 +18,7 @@ from deploy.rehearsal.http import Exchange, Header, HttpRequest
 from deploy.rehearsal.loose import is_object, object_or_empty
 from deploy.rehearsal.policies import plan
 from deploy.rehearsal.reply import FaultKind, Reply
+from deploy.rehearsal.speech import NATIVE, Speech
 from deploy.rehearsal.world import World
 
 RATE_HEADERS: Final[list[Header]] = [
@@ -27,13 +29,20 @@ RATE_HEADERS: Final[list[Header]] = [
     ("anthropic-ratelimit-output-tokens-limit", "400000"),
     ("anthropic-ratelimit-output-tokens-remaining", "400000"),
 ]
+OTHERS_HEADERS: Final[list[Header]] = [
+    ("x-ratelimit-limit-requests", "4000"),
+    ("x-ratelimit-remaining-requests", "3999"),
+    ("x-ratelimit-limit-tokens", "2000000"),
+    ("x-ratelimit-remaining-tokens", "2000000"),
+]
 JSON_TYPE: Final[Header] = ("content-type", "application/json")
 HANG_UP_ROUNDS: Final = 5
+_LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 STREAM_TYPE: Final[Header] = ("content-type", "text/event-stream; charset=utf-8")
 
 
-async def messages(world: World, http: HttpRequest, exchange: Exchange) -> None:
-    """Answer one call."""
+async def messages(world: World, http: HttpRequest, exchange: Exchange, speech: Speech = NATIVE) -> None:
+    """Answer one call in the wire that it came in."""
     started = world.now()
     call = ledger.Call(
         index=0,
@@ -63,11 +72,12 @@ async def messages(world: World, http: HttpRequest, exchange: Exchange) -> None:
             capture.keep(world.capture_to, call, http, world.capture_headers)
         if refusal is not None:
             raise refusal
-        admitted = admit(http, parsed, key_of(http), world.windows)
-        await _reply(world, http, exchange, call, admitted, started)
+        key = key_of(http)
+        admitted = speech.admit(http, speech.lay_out(parsed), key, world.windows)
+        await _reply(world, http, exchange, call, admitted, started, speech)
         state = call.state if call.state != "open" else "done"
     except Refused as error:
-        faults.refuse(exchange, call, error.kind, error.message, error.status)
+        faults.refuse(exchange, call, speech, error.kind, error.message, error.status, code=error.code)
         state = "refused"
     except asyncio.CancelledError:
         state = "client_closed"
@@ -93,22 +103,30 @@ def _describe(call: ledger.Call, parsed: Any) -> None:
         given: dict[str, Any] = parsed
         call.model = str(given.get("model", ""))
         call.stream = given.get("stream") is True
-        limit = given.get("max_tokens")
+        limit = next((given[name] for name in _LIMITS if name in given), None)
         call.max_tokens = limit if isinstance(limit, int) else None
 
 
 async def _reply(
-    world: World, http: HttpRequest, exchange: Exchange, call: ledger.Call, admitted: Admitted, started: float
+    world: World,
+    http: HttpRequest,
+    exchange: Exchange,
+    call: ledger.Call,
+    admitted: Admitted,
+    started: float,
+    speech: Speech,
 ) -> None:
     world.ledger.compare(call, admitted.prefix)
     bill, pending = world.cache.open(admitted.prefix, admitted.contexts, started)
+    if speech.caches_by_itself and not admitted.model.rates.write_5m:  # written without a fee: it is not told
+        bill = replace(bill, input=bill.input + bill.write_5m, write_5m=0)
     if call.max_tokens == 0:
         reply, call.answered_by = Reply(), "pre-warm"
     else:
         found = world.scripts.pick(call.session, admitted.request, http.body)
         reply, call.answered_by = found if found is not None else plan.decide(admitted.request)
     await _pause(world, call, reply.delay_s)
-    if reply.fault is not None and await faults.instead(exchange, call, reply.fault, admitted):
+    if reply.fault is not None and await faults.instead(exchange, call, speech, reply.fault, admitted):
         return
     call.hit = bill.hit
     call.bill = bill
@@ -118,13 +136,13 @@ async def _reply(
         _begin(world, call, pending)
 
     if call.stream:
-        await _stream(exchange, call, reply, message, begin, admitted)
+        await _stream(exchange, call, reply, message, begin, admitted, speech)
         return
     begin()
     _book(call, admitted, message.output)
     with_usage = reply.fault is None or reply.fault.kind is not FaultKind.NO_USAGE
-    head, body = headers(call, JSON_TYPE), events.whole(message, with_usage)
-    if reply.fault is None or not await faults.plain(exchange, call, reply.fault, head, body):
+    head, body = headers(call, JSON_TYPE, speech), speech.whole(message, with_usage)
+    if reply.fault is None or not await faults.plain(exchange, call, speech, reply.fault, head, body):
         exchange.answer(200, head, body)
 
 
@@ -164,8 +182,8 @@ def _book(call: ledger.Call, admitted: Admitted, output: int) -> None:
     call.nanos = ledger.cost_nanos(admitted.model, call.bill, output)
 
 
-def headers(call: ledger.Call, content_type: Header) -> list[Header]:
-    return [content_type, ("request-id", call.request_id), *RATE_HEADERS]
+def headers(call: ledger.Call, content_type: Header, speech: Speech) -> list[Header]:
+    return [content_type, (speech.id_header, call.request_id), *(RATE_HEADERS if speech is NATIVE else OTHERS_HEADERS)]
 
 
 async def _stream(
@@ -175,25 +193,26 @@ async def _stream(
     message: events.Message,
     begin: Callable[[], None],
     admitted: Admitted,
+    speech: Speech,
 ) -> None:
     fault = reply.fault
-    ready = events.pieces(message, fault is None or fault.kind is not FaultKind.NO_USAGE)
+    ready = speech.pieces(message, fault is None or fault.kind is not FaultKind.NO_USAGE)
     begin()
     if fault is None and not reply.gap_s:
         _book(call, admitted, message.output)
-        exchange.whole_stream(200, headers(call, STREAM_TYPE), b"".join(ready))
+        exchange.whole_stream(200, headers(call, STREAM_TYPE, speech), b"".join(ready))
         return
     _book(call, admitted, 1)
-    exchange.begin(200, headers(call, STREAM_TYPE), ready[0])
+    exchange.begin(200, headers(call, STREAM_TYPE, speech), ready[0])
     for number, piece in enumerate(ready[1:-1]):
-        if fault is not None and fault.after_chunks == number and await faults.amid(exchange, call, fault):
+        if fault is not None and fault.after_chunks == number and await faults.amid(exchange, call, speech, fault):
             return
         if reply.gap_s:
             await asyncio.sleep(reply.gap_s)
         await exchange.send(piece)
         # What was streamed is what a cut call has cost so far.
         _book(call, admitted, max(1, message.output * (number + 1) // (len(ready) - 2)))
-    if fault is not None and fault.after_chunks >= len(ready) - 2 and await faults.amid(exchange, call, fault):
+    if fault is not None and fault.after_chunks >= len(ready) - 2 and await faults.amid(exchange, call, speech, fault):
         return
     _book(call, admitted, message.output)
     exchange.finish(ready[-1])

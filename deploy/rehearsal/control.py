@@ -10,9 +10,9 @@ from typing import Final
 import orjson
 
 from deploy.rehearsal import ledger
+from deploy.rehearsal.foreign_models import model_of
 from deploy.rehearsal.http import TOKEN_HEADER, Exchange, HttpRequest
 from deploy.rehearsal.loose import Json, is_object
-from deploy.rehearsal.models import MODELS
 from deploy.rehearsal.reply import WrongScript
 from deploy.rehearsal.world import World
 
@@ -111,7 +111,9 @@ def _clock(world: World, http: HttpRequest) -> Json:
 
 def _window(world: World, http: HttpRequest) -> Json:
     given = _body(http)
-    model = MODELS[given["model"]]
+    model = model_of(given["model"])
+    if model is None:
+        raise KeyError(given["model"])
     if given.get("context") is None:
         world.windows.pop(model.name, None)
     else:

@@ -21,10 +21,11 @@ TYPE_OF: Final = {status: kind for kind, status in STATUS_OF.items()}
 class Refused(Exception):
     """The request is answered with an error; `kind` decides the status."""
 
-    def __init__(self, message: str, kind: str = "invalid_request_error") -> None:
+    def __init__(self, message: str, kind: str = "invalid_request_error", code: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.kind = kind
+        self.code = code
 
     @property
     def status(self) -> int:

@@ -5,13 +5,12 @@ from typing import Final, assert_never
 
 import orjson
 
-from deploy.rehearsal import events
 from deploy.rehearsal.admit import Admitted
-from deploy.rehearsal.errors import STATUS_OF, TYPE_OF, error_body
+from deploy.rehearsal.errors import STATUS_OF, TYPE_OF
 from deploy.rehearsal.http import Exchange, Header
 from deploy.rehearsal.ledger import Call
-from deploy.rehearsal.loose import Json
-from deploy.rehearsal.reply import Fault, FaultKind, FloodOf
+from deploy.rehearsal.reply import Fault, FaultKind
+from deploy.rehearsal.speech import Speech
 
 MESSAGES: Final = {
     429: "This request would exceed the rate limit for your organization.",
@@ -25,32 +24,37 @@ FLOOD_PIECE: Final = 64_000
 
 
 def refuse(
-    exchange: Exchange, call: Call, kind: str, message: str, status: int, extra: list[Header] | None = None
+    exchange: Exchange,
+    call: Call,
+    speech: Speech,
+    kind: str,
+    message: str,
+    status: int,
+    extra: list[Header] | None = None,
+    code: str | None = None,
 ) -> None:
     """An error answer in the service's shape."""
     call.status = status
     call.error = message
-    headers: list[Header] = [("content-type", "application/json"), ("request-id", call.request_id), *(extra or [])]
-    exchange.answer(status, headers, orjson.dumps(error_body(kind, message, call.request_id)))
+    headers: list[Header] = [("content-type", "application/json"), (speech.id_header, call.request_id), *(extra or [])]
+    exchange.answer(status, headers, orjson.dumps(speech.error(kind, message, call.request_id, code)))
 
 
-async def instead(exchange: Exchange, call: Call, fault: Fault, admitted: Admitted) -> bool:
+async def instead(exchange: Exchange, call: Call, speech: Speech, fault: Fault, admitted: Admitted) -> bool:
     """Act out a fault that takes the reply's place; False when this one strikes later."""
     call.state = "fault"
     match fault.kind:
         case FaultKind.STATUS:
             kind = fault.error_type or TYPE_OF.get(fault.status, "api_error")
             extra = [] if fault.retry_after is None else [("retry-after", f"{fault.retry_after:g}")]
-            refuse(exchange, call, kind, fault.message or MESSAGES.get(fault.status, "Error"), fault.status, extra)
+            refuse(
+                exchange, call, speech, kind, fault.message or MESSAGES.get(fault.status, "Error"), fault.status, extra
+            )
         case FaultKind.OVERFLOW:
             window = admitted.model.context
-            refuse(
-                exchange,
-                call,
-                "invalid_request_error",
-                f"prompt is too long: {window + 5000} tokens > {window} maximum",
-                400,
-            )
+            text = f"prompt is too long: {window + 5000} tokens > {window} maximum"
+            code = "context_length_exceeded" if speech.caches_by_itself else None
+            refuse(exchange, call, speech, "invalid_request_error", text, 400, code=code)
         case FaultKind.HTML:
             call.status, call.error = fault.status, "html"
             exchange.answer(fault.status, [("content-type", "text/html")], PAGE)
@@ -76,14 +80,14 @@ async def instead(exchange: Exchange, call: Call, fault: Fault, admitted: Admitt
     return True
 
 
-async def amid(exchange: Exchange, call: Call, fault: Fault) -> bool:
+async def amid(exchange: Exchange, call: Call, speech: Speech, fault: Fault) -> bool:
     """Act out a fault in the middle of a stream; True when the stream ends with it."""
     match fault.kind:
         case FaultKind.STALL:
             await asyncio.sleep(fault.seconds)
             return False
         case FaultKind.FLOOD:
-            await _flood(exchange, fault)
+            await _flood(exchange, speech, fault)
             return False
         case FaultKind.NO_USAGE:
             return False
@@ -94,7 +98,7 @@ async def amid(exchange: Exchange, call: Call, fault: Fault) -> bool:
         case FaultKind.ERROR_EVENT:
             kind = fault.error_type or "overloaded_error"
             message = fault.message or MESSAGES.get(STATUS_OF.get(kind, 500), "Overloaded")
-            exchange.finish(events.event("error", error_body(kind, message, call.request_id)))
+            exchange.finish(speech.error_event(kind, message, call.request_id))
         case FaultKind.GARBAGE:
             exchange.finish(b"event: content_block_delta\ndata: {not json\n\n")
         case FaultKind.STATUS | FaultKind.OVERFLOW | FaultKind.HTML | FaultKind.REDIRECT | FaultKind.NOTHING:
@@ -106,7 +110,9 @@ async def amid(exchange: Exchange, call: Call, fault: Fault) -> bool:
     return True
 
 
-async def plain(exchange: Exchange, call: Call, fault: Fault, headers: list[Header], body: bytes) -> bool:
+async def plain(
+    exchange: Exchange, call: Call, speech: Speech, fault: Fault, headers: list[Header], body: bytes
+) -> bool:
     """Act out a fault that belongs to streams in a plain answer; True when that was the answer."""
     match fault.kind:
         case FaultKind.STALL:
@@ -121,12 +127,10 @@ async def plain(exchange: Exchange, call: Call, fault: Fault, headers: list[Head
         case FaultKind.GARBAGE:
             exchange.answer(200, headers, b"{not json")
         case FaultKind.FLOOD:
-            exchange.answer(
-                200, headers, body.replace(b'"text":"', b'"text":"' + b"rehearsal flood " * (fault.bytes // 16), 1)
-            )
+            exchange.answer(200, headers, _flooded(body, fault.bytes))
         case FaultKind.ERROR_EVENT:
             kind = fault.error_type or "overloaded_error"
-            refuse(exchange, call, kind, fault.message or MESSAGES[529], STATUS_OF.get(kind, 500))
+            refuse(exchange, call, speech, kind, fault.message or MESSAGES[529], STATUS_OF.get(kind, 500))
         case FaultKind.STATUS | FaultKind.OVERFLOW | FaultKind.HTML | FaultKind.REDIRECT | FaultKind.NOTHING:
             return False
         case _:
@@ -135,24 +139,16 @@ async def plain(exchange: Exchange, call: Call, fault: Fault, headers: list[Head
     return True
 
 
-async def _flood(exchange: Exchange, fault: Fault) -> None:
+async def _flood(exchange: Exchange, speech: Speech, fault: Fault) -> None:
     """More deltas in the block that is open, or pings. Ends early where the client hangs up."""
     sent = 0
     while sent < fault.bytes:
         size = min(FLOOD_PIECE, fault.bytes - sent)
-        words = "rehearsal flood " * (size // 16 + 1)
-        match fault.of:
-            case FloodOf.TEXT:
-                more = _delta({"type": "text_delta", "text": words})
-            case FloodOf.ARGUMENTS:
-                more = _delta({"type": "input_json_delta", "partial_json": words})
-            case FloodOf.PINGS:
-                more = events.event("ping", {"type": "ping", "words": words})
-            case _:
-                assert_never(fault.of)
-        await exchange.send(more)
+        await exchange.send(speech.flood(fault.of.value, "rehearsal flood " * (size // 16 + 1)))
         sent += size
 
 
-def _delta(delta: Json) -> bytes:
-    return events.event("content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta})
+def _flooded(body: bytes, size: int) -> bytes:
+    """The answer with so many bytes more in its text, whichever member of it that is."""
+    said = next((mark for mark in (b'"text":"', b'"content":"') if mark in body), b"")
+    return body.replace(said, said + b"rehearsal flood " * (size // 16), 1)

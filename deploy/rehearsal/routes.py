@@ -9,8 +9,10 @@ import orjson
 from deploy.rehearsal import answer, control
 from deploy.rehearsal.admit import admit, key_of, read_json
 from deploy.rehearsal.errors import Refused, error_body
+from deploy.rehearsal.foreign import PATHS
 from deploy.rehearsal.http import Exchange, HttpRequest
 from deploy.rehearsal.models import MODELS, Model
+from deploy.rehearsal.speech import BY_WIRE
 from deploy.rehearsal.world import World
 
 MODELS_PATH: Final = "/v1/models"
@@ -21,6 +23,8 @@ async def route(world: World, http: HttpRequest, exchange: Exchange) -> None:
     try:
         if http.path == "/v1/messages" and http.method == "POST":
             await answer.messages(world, http, exchange)
+        elif http.path in PATHS and http.method == "POST":
+            await answer.messages(world, http, exchange, BY_WIRE[PATHS[http.path]])
         elif http.path.startswith(control.PREFIX):
             await control.handle(world, http, exchange)
         else:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from shared.request import blocks, digest, estimate
+from shared.request.dialect import SEALED
 from shared.request.digest import Chain, Rolling
 
 EPHEMERAL = 0
@@ -21,6 +22,7 @@ ROLES = ("user", "assistant")
 _OPENING = {role: f'{{"role":"{role}","content":['.encode() for role in ROLES}
 _TURNING = {role: b"]}," + opening for role, opening in _OPENING.items()}
 CLOSING = b"]}"
+_SEALED = f'{{"type":"{SEALED}",'
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,8 @@ def append(request: Request, pieces: Sequence[Piece], newest: int) -> Request:
         if not piece.blocks:
             continue
         encoded = [block.encode() for block in piece.blocks]
-        fragments.append(lead(before, piece.role) + b",".join(encoded))
+        sent = [block.encode() for block in native(piece.blocks)] if piece.role == "assistant" else encoded
+        fragments.append(lead(before, piece.role) + b",".join(sent))
         feed.extend((piece.role, unit) for unit in encoded)
         weights.append(estimate.weigh_units(encoded))
         kept.append(piece)
@@ -128,6 +131,13 @@ def append(request: Request, pieces: Sequence[Piece], newest: int) -> Request:
         newest=max(newest, request.newest),
         base=request.chain if request.pieces else None,
     )
+
+
+def native(block_texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Less what only another provider takes back."""
+    if not any(block.startswith(_SEALED) for block in block_texts):
+        return block_texts
+    return tuple(block for block in block_texts if not block.startswith(_SEALED))
 
 
 def lead(before: str | None, role: str) -> bytes:

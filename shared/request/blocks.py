@@ -18,7 +18,7 @@ _TEXT_HEAD = '{"type":"text","text":"'
 _GAP = re.compile(r"[ \t\r\n]*")
 _KIND = re.compile(r'\{\s*"type"\s*:\s*"([a-z_]+)"')
 _REASONING = re.compile(r'\{"at":(\d+),"block":(.+)\}', re.DOTALL)
-_SEALED = frozenset({"thinking", "redacted_thinking"})
+_SEALED = frozenset({"thinking", "redacted_thinking", "sealed"})
 
 
 def text(value: str) -> str:

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from shared.request import blocks
 from shared.request.assembled import EPHEMERAL, Piece, Request
+from shared.request.dialect import NATIVE, Dialect
 from shared.request.marked import Mark, MarkedRequest, Place, Ttl, mark
 from shared.values import Purpose
 
@@ -51,15 +52,16 @@ class PlanState:
     last_breakpoint_message_id: int | None = None
     front_ttl: Ttl | None = None
     region_end_message_id: int | None = None
+    dialect: Dialect = NATIVE
 
 
 def place(request: Request, state: PlanState) -> MarkedRequest:
     """The request with its marks, frozen: nothing can touch it between here and the wire."""
     if not state.route.marks:
-        return mark(request, (), None)
+        return mark(request, (), None, state.dialect)
     match state.purpose:
         case Purpose.FINAL:  # nobody reads that write, and without tools it shares no prefix
-            return mark(request, (), None)
+            return mark(request, (), None, state.dialect)
         case Purpose.SUMMARY:  # reads the session's cache; what it writes nobody would read
             pinned, end = _at(request, state.last_breakpoint_message_id), None
         case Purpose.MAIN | Purpose.PING:
@@ -78,13 +80,13 @@ def place(request: Request, state: PlanState) -> MarkedRequest:
         tail |= {index for index in (earlier,) if index is not None}
     ttl = clamp_ttl(state.ttl, state.route)
     marks = [*front, *(Mark(Place.MESSAGE, request.pieces[index].id, ttl) for index in sorted(tail))]
-    return mark(request, descending(marks), request.pieces[end].id if end is not None else None)
+    return mark(request, descending(marks), request.pieces[end].id if end is not None else None, state.dialect)
 
 
 def can_carry(block_text: str) -> bool:
     """Never on a block that cannot carry a mark: the provider refuses one on reasoning and on an empty text."""
     match blocks.kind(block_text):
-        case "thinking" | "redacted_thinking":
+        case "thinking" | "redacted_thinking" | "sealed":
             return False
         case "text":
             return blocks.shows_at_once(block_text) or bool(blocks.text_of(block_text).strip())
@@ -106,7 +108,9 @@ def route_honours(route: Route, piece: Piece) -> bool:
     calls has no content for the mark to stand in."""
     if route.shape is Shape.NATIVE or piece.role != "assistant":
         return True
-    return any(blocks.kind(block) not in ("tool_use", "thinking", "redacted_thinking") for block in piece.blocks)
+    return any(
+        blocks.kind(block) not in ("tool_use", "thinking", "redacted_thinking", "sealed") for block in piece.blocks
+    )
 
 
 def clamp_ttl(ttl: Ttl, route: Route) -> Ttl:

@@ -122,7 +122,7 @@ def _weigh_block(unit: bytes) -> float:
     kind = _kind(unit)
     if kind == "image":
         return _IMAGE
-    if kind in ("thinking", "redacted_thinking"):
+    if kind in ("thinking", "redacted_thinking", "sealed"):
         return len(unit) / _SEALED_BYTES
     return _weigh(unit)
 

@@ -52,7 +52,7 @@ UNKNOWN_OUTCOME = (
 BEGINS = "(The conversation before this point is not shown.)"
 GOES_ON = "(Go on.)"
 
-_SEALED = frozenset({"thinking", "redacted_thinking"})
+_SEALED = frozenset({"thinking", "redacted_thinking", "sealed"})
 _ID = re.compile(r'"id"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _RESULT_ID = re.compile(r'"tool_use_id"\s*:\s*"((?:[^"\\]|\\.)*)"')
 

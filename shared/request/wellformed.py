@@ -48,7 +48,7 @@ def _piece(known: Known, piece: Piece) -> bool:
 def _turn(known: Known, role: str) -> bool:
     """Another role begins: the message before it must be whole."""
     whole = role == "user" if known.role is None else not known.open or known.role == "assistant"
-    if known.role == "assistant" and known.last_kind in ("thinking", "redacted_thinking"):
+    if known.role == "assistant" and known.last_kind in ("thinking", "redacted_thinking", "sealed"):
         whole = False
     known.role = role
     known.past_results = False
@@ -75,7 +75,7 @@ def _block(known: Known, block: str) -> bool:
             known.ids.add(call)
             known.open.add(call)
             return True
-        case "assistant", "thinking" | "redacted_thinking":
+        case "assistant", "thinking" | "redacted_thinking" | "sealed":
             return True
         case "user", "tool_result":
             call = value.get("tool_use_id")
@@ -84,7 +84,7 @@ def _block(known: Known, block: str) -> bool:
             known.open.discard(str(call))
             return True
         case "user", _:
-            return isinstance(kind, str) and kind not in ("tool_use", "thinking", "redacted_thinking")
+            return isinstance(kind, str) and kind not in ("tool_use", "thinking", "redacted_thinking", "sealed")
         case _:
             return False
 

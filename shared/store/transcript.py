@@ -7,16 +7,16 @@ tail; nothing in memory, no clock and no builder has a part in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from psycopg.rows import class_row, dict_row
 
 from shared.errors import Refused
-from shared.request import blocks, canonical, projection, repair
+from shared.request import blocks, projection, repair
 from shared.request import edits as edit_rules
 from shared.request.assembled import Request
-from shared.request.marked import Mark, MarkedRequest, Place, marked_at, read_marks
+from shared.request.marked import Mark, MarkedRequest, Place, marked_at, read_dialect, read_marks, write_marks
 from shared.request.projection import EditRow, MessageRow, Prefix
 from shared.store.pool import Connection
 from shared.values import Purpose
@@ -118,16 +118,11 @@ def encode_marks(marked: MarkedRequest, provisional: int) -> str:
         at -= 1
         if pieces[at].id in wanted:
             places[pieces[at].id] = at
-    return canonical.dump(
-        [
-            {
-                "place": one.place,
-                "at": places[one.at] if one.place is Place.MESSAGE and one.at > provisional else one.at,
-                "ttl": one.ttl,
-            }
-            for one in marked.marks
-        ]
-    )
+    stored = [
+        replace(one, at=places[one.at]) if one.place is Place.MESSAGE and one.at > provisional else one
+        for one in marked.marks
+    ]
+    return write_marks(stored, marked.dialect)
 
 
 def decode_marks(request: Request, marks: str) -> MarkedRequest:
@@ -136,7 +131,7 @@ def decode_marks(request: Request, marks: str) -> MarkedRequest:
         Mark(one.place, request.pieces[one.at].id, one.ttl) if one.place is Place.MESSAGE and one.at < 0 else one
         for one in read_marks(marks)
     ]
-    return marked_at(request, placed)
+    return marked_at(request, placed, read_dialect(marks))
 
 
 def replay(connection: Connection, call: UUID) -> Replayed:

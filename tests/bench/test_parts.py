@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.bench import claims, compaction, floor, run, search
-from tests.bench.day import drive, plan, report
+from tests.bench.day import books, drive, plan, report
 from tests.bench.day import run as day
 from tests.bench.house import LIMIT, House
 from tests.chaos.rig import stack
@@ -49,10 +49,15 @@ def test_a_day_of_three_turns_is_played_and_judged(house: House) -> None:
     maker.ask(120, fact)
     window = 200_000
     playing = drive.Run(maker.plan, day.MODEL)
+    house.reset()
+    before, _ = books.ours(house.rig.http)
     with drive.staged(house, {day.MODEL: window}) as stage:
         stage.play([playing])
         judged = report.judge(stage.book, playing, window)
         calls, differ = stage.replays(playing)
+        after, purposes = books.ours(house.rig.http)
+        assert books.differ(before, after, books.theirs(house.rig.provider.ledger())) == []
+        assert purposes["main"] == sum(judged.calls.values())
     assert (calls, differ) == (sum(judged.calls.values()), [])
     assert (judged.broken, judged.failed, judged.cut) == ([], [], 0)
     assert [answer.right for answer in judged.answers] == [True]

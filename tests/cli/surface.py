@@ -191,6 +191,9 @@ def _handler(surface: Surface) -> type[BaseHTTPRequestHandler]:
         def do_PATCH(self) -> None:
             self._handle()
 
+        def do_PUT(self) -> None:
+            self._handle()
+
         def _handle(self) -> None:
             parts = urlsplit(self.path)
             raw = self.rfile.read(int(self.headers.get("content-length", 0)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from shared.providers.declaration import Declaration
 from tests.providers.raw_server import Act, RawServer, serving
 from workers.providers import wire
 from workers.providers.replies import Delta, Reply, TextDelta
@@ -46,8 +47,10 @@ def calling(*acts: Act) -> Generator[Caller]:
 
 
 @contextmanager
-def client_of(url: str, **more: str) -> Generator[wire.Client]:
-    client = wire.open_client(wire.Provider(url, KEY, **more))
+def client_of(
+    url: str, kind: str = "anthropic", declared: Declaration | None = None, ca_file: str | None = None
+) -> Generator[wire.Client]:
+    client = wire.open_client(wire.Provider(url, KEY, kind, ca_file, declared))
     try:
         yield client
     finally:

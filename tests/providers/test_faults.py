@@ -417,7 +417,9 @@ def test_a_flood_of_words_in_an_error_is_bounded_and_clean() -> None:
         ("http://user:pass@x", KEY, "anthropic", "BASE_URL"),
         ("http://x", "", "anthropic", "PROVIDER_KEY"),
         ("http://x", "sk\n", "anthropic", "PROVIDER_KEY"),
-        ("http://x", KEY, "responses", "PROVIDER_KIND"),
+        ("http://api.example.com", KEY, "anthropic", "plain HTTP"),
+        ("https://x/v1?key=1", KEY, "responses", "BASE_URL"),
+        ("https://api.openai.com/v1", "sk-ant-0123456789", "responses", "a key of anthropic"),
     ],
 )
 def test_a_provider_that_cannot_be_is_refused_when_the_client_opens(url: str, key: str, kind: str, word: str) -> None:

@@ -24,6 +24,7 @@ from tests.waiting.acts import advance, cancelled, children, delegate, tool
 from tests.waiting.held_still import Runner
 from tests.waiting.invariants import ALWAYS, Memory
 from tests.waiting.living import room
+from workers import budget
 from workers.held import Held
 from workers.pause import Point
 
@@ -113,6 +114,32 @@ def test_with_both_caps_short_the_second_one_that_is_raised_wakes(worker: Ground
     assert _cap(worker, "session", session, Decimal(1)) == Woken(turn, TurnClass.INTERACTIVE)
     worker.look()
     assert worker.view(turn)["status"] == "done"
+
+
+def test_people_are_told_of_half_of_a_cap_once_and_anew_when_it_was_raised(small: Ground, provider: Rehearsal) -> None:
+    """The limits of what the model reads are others (70 and 90 %)."""
+    session = small.session()
+    provider.script([{**LOOK, "text": "word " * 200}] * 80, session=str(session))
+    turn = small.turn(session, "go", cap_usd=Decimal("0.1"))
+
+    def told() -> list[tuple[int, str]]:
+        events = [event.data for event in small.events(turn) if event.kind == "budget.warning"]
+        return [(data["percent"], data["of"]) for data in events if "of" in data]
+
+    small.look()
+    row = small.view(turn)
+    assert (row["parked_on"], row["error_text"], told()) == ("money", None, [(50, "turn")])
+    _cap(small, "turn", turn, small.view(turn)["spent_usd"] * 3)
+    small.look()
+    assert small.view(turn)["parked_on"] == "money"
+    assert told() == [(50, "turn"), (50, "turn"), (80, "turn")]
+
+
+def test_people_are_told_at_50_80_and_100_per_cent() -> None:
+    cap = Decimal(10)
+    found = [budget.passed(Decimal(spent), cap) for spent in ("4.99", "5", "7.99", "8", "9.99", "10", "11")]
+    assert found == [0, 50, 50, 80, 80, 100, 100]
+    assert budget.passed(Decimal(1), None) == 0
 
 
 def test_what_a_turn_had_done_stands_while_it_waits_and_is_not_done_again(small: Ground, provider: Rehearsal) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 
-from shared.models import limits
 from shared.request import estimate
 from shared.request.projection import Prefix
 from workers import prefixing
@@ -129,7 +128,7 @@ def _was_lost(row: Row, cause: str) -> bool:
 def _replace(
     ports: Ports, held: Held, why: Why, seen: Seen, found: Span, row: Row, unasked: str | None
 ) -> Compacted | Skipped | Failed:
-    known = limits(held.claim.model)
+    known = held.limits
     answer = min(ports.settings.max_output_tokens, known.max_output)
     budget = instruction.budget(found.tokens, known.window, answer)
     if found.fresh < (WORTH_ASKING if why.cause == ASKED else WORTH_A_CALL):
@@ -203,7 +202,7 @@ def _shut(
 
 def _heavy(held: Held) -> str:
     """What fills the window, as far as memory knows it, and what a person can do."""
-    size = limits(held.claim.model).window
+    size = held.limits.window
     remedy = "Go on in a new session, or with a model that has a larger window, or ask for /compact."
     if held.request is None:
         return remedy

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from shared.request import canonical
+from shared.request.dialect import EXTRA, ITEM, PHASE
+from shared.request.foreign import seal
 from shared.text import bounded, clean_text
 from workers.providers import usage as usage_of
 from workers.providers.arguments import checked_call
@@ -36,6 +38,8 @@ CHARS_LIMIT = 4_000_000
 """Characters of a reply: eight times what 128,000 tokens of output can be."""
 EVENTS_LIMIT = 500_000
 _WORD_LIMIT = 200
+_SILENT = (EXTRA, PHASE, "reasoning_details")
+"""Kinds of sealed blocks that are no thought: nobody is told that the model thinks."""
 
 
 class BadStream(Exception):
@@ -60,6 +64,8 @@ class Block:
     text: str = ""
     waiting: str = ""
     shown: bool = False
+    value: object = None
+    """Of a sealed block, where its text is not what goes back."""
 
 
 @dataclass(slots=True)
@@ -83,17 +89,23 @@ class Assembly:
     chars: int = 0
     notes: list[str] = field(default_factory=list[str])
 
-    def feed(self, event: dict[str, Any]) -> None:
+    def tick(self) -> None:
+        """An event of another wire came, which may become none of ours."""
         self.events += 1
         if self.events > EVENTS_LIMIT:
             raise TooLarge(f"more than {EVENTS_LIMIT:,} events")
+
+    def feed(self, event: dict[str, Any]) -> None:
+        self.tick()
         match event["type"]:
             case "content_block_delta":
                 self._delta(event)
             case "content_block_start":
                 self._start(event)
             case "content_block_stop":
-                self._stop(self._block(event))
+                block = self._block(event)
+                block.value = event.get("value")
+                self._stop(block)
             case "message_start":
                 self._begin(event)
             case "message_delta":
@@ -127,11 +139,23 @@ class Assembly:
                         content.append(Text(block.text))
                 case "tool_use":
                     content.append(checked_call(block.head, block.text, taken=taken, seed=f"{seed}.{nth}"))
+                case "sealed" if not _goes_back(block):
+                    pass
                 case _ if _may_go_back(block):
                     content.append(_reasoning(block))
                 case _:
                     self.notes.append("reasoning_left_out")
         return tuple(content)
+
+    def prepare(self, name: object) -> None:
+        """A tool call begins to come in."""
+        self._touch()
+        self.sink(ToolPreparing(bounded(clean_text(str(name or "")), _WORD_LIMIT)))
+
+    def count(self, piece: str) -> None:
+        """What came of a block that is fed only once it is whole, so that it is bounded all the same."""
+        self._count(piece)
+        self.chars -= len(piece)
 
     def _begin(self, event: dict[str, Any]) -> None:
         if self.began:
@@ -158,8 +182,11 @@ class Assembly:
             case "redacted_thinking":
                 self.sink(ReasoningStarted())
             case "tool_use":
-                self._touch()
-                self.sink(ToolPreparing(clean_text(str(head.get("name") or ""))))
+                if not head.get("told"):
+                    self.prepare(head.get("name"))
+            case "sealed":
+                if head.get("key") not in _SILENT:
+                    self.sink(ReasoningStarted())
             case _:
                 raise UnexpectedBlock(block.kind)
         self.blocks.append(block)
@@ -172,7 +199,7 @@ class Assembly:
                 self._text(block, delta.get("text"))
             case ("input_json_delta", "tool_use"):
                 self._take(block, delta.get("partial_json"))
-            case ("thinking_delta", "thinking"):
+            case ("thinking_delta", "thinking" | "sealed"):
                 self._thinking(block, delta.get("thinking"))
             case ("signature_delta", "thinking"):
                 block.signature += str(delta.get("signature") or "")
@@ -184,13 +211,15 @@ class Assembly:
 
     def _stop(self, block: Block) -> None:
         last = block.pieces.close()
-        block.text = block.pieces.raw() if block.kind in ("tool_use", "thinking") else block.pieces.text()
+        block.text = block.pieces.raw() if block.kind in ("tool_use", "thinking", "sealed") else block.pieces.text()
         block.closed = True
         if block.kind == "text":
             self._show(block, last)
-        if block.kind == "thinking" and last:
+        if block.kind in ("thinking", "sealed") and last:
             self.sink(ReasoningDelta(last))
-        if block.kind in ("thinking", "redacted_thinking"):
+        if block.kind in ("thinking", "redacted_thinking") or (
+            block.kind == "sealed" and block.head.get("key") not in _SILENT
+        ):
             self.sink(ReasoningStopped())
 
     def _end(self, event: dict[str, Any]) -> None:
@@ -266,13 +295,19 @@ def _word(told: object) -> str:
     return bounded(clean_text(str(told)), _WORD_LIMIT)
 
 
+def _goes_back(block: Block) -> bool:
+    """Whether its provider wants a sealed block again: else it was for people to read. An item is whole or nothing."""
+    key = block.head.get("key")
+    return bool(key) and bool(block.value if key == ITEM else block.value or block.text)
+
+
 def _may_go_back(block: Block) -> bool:
     """Whether a provider takes this reasoning back. It refuses what is unsigned, and lone surrogates anywhere: either
     one, once stored, would have every later request of the session refused."""
     if block.kind == "thinking" and not block.signature:
         return False
     try:
-        json.dumps([block.head, block.text, block.signature], ensure_ascii=False).encode()
+        json.dumps([block.head, block.text, block.signature, block.value], ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return False
     return True
@@ -280,6 +315,10 @@ def _may_go_back(block: Block) -> bool:
 
 def _reasoning(block: Block) -> Reasoning:
     """The block in the key order in which it came, its text as it came: the signature is over both."""
+    if block.kind == "sealed":
+        by, key, call = (block.head.get(name) for name in ("by", "key", "call"))
+        value = block.text if block.value is None else block.value
+        return Reasoning(clean_text(block.text), seal(str(by), str(key), value, call))
     if block.kind == "redacted_thinking":
         return Reasoning("", canonical.dump(block.head))
     whole = {**block.head, "thinking": block.text, "signature": block.signature}

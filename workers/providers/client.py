@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -17,9 +18,12 @@ from anthropic import Omit
 from anthropic._models import FinalRequestOptions  # the type of what is overridden below
 
 from shared.errors import SettingsError
+from shared.providers.declaration import PATHS, Auth, Declaration
+from shared.providers.resolve import URL, check_key, resolve
+from shared.request.dialect import Wire
 from workers.providers.transport import Connections, PooledTransport
 
-PATH = "/v1/messages"
+PATH = PATHS[Wire.ANTHROPIC]
 CONNECT_S = 5.0
 READ_S = 90.0
 """The longest silence that is waited for, whatever a setting says: pings arrive in honest streams."""
@@ -27,20 +31,26 @@ READ_S = 90.0
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Where a model is. Proxies and authorities named by the environment are not used; `ca_file` replaces the usual."""
+    """Where a model is. Proxies and authorities named by the environment are not used; `ca_file` replaces the usual.
+    `declared` says what it is; where it does not, the wire and the address do."""
 
     base_url: str
     api_key: str = field(repr=False)
     kind: str = "anthropic"
     ca_file: str | None = None
+    declared: Declaration | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Shared by every thread of the process. Close it with `close_client` when the process ends."""
+    """Shared by every thread of the process. Close it with `close_client` when the process ends. `sdk` is there on
+    Anthropic's wire; the others are plain HTTP with `headers`."""
 
     provider: Provider
-    sdk: anthropic.Anthropic = field(repr=False)
+    declared: Declaration
+    http: httpx2.Client = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    sdk: anthropic.Anthropic | None = field(repr=False)
     connections: Connections = field(repr=False)
 
 
@@ -75,57 +85,66 @@ _OPTIONS = FinalRequestOptions.construct(method="post", url=PATH)
 
 def open_client(provider: Provider) -> Client:
     """A client, connected to nothing yet. Raises SettingsError when the provider cannot be what the settings say."""
-    if provider.kind != "anthropic":
-        raise SettingsError(f"NIGHTSHIFT_PROVIDER_KIND: this version speaks 'anthropic', not {provider.kind!r}")
-    url = _checked_url(provider.base_url)
+    declared = provider.declared or _told(provider)
     if not provider.api_key or not provider.api_key.isascii() or not provider.api_key.isprintable():
         raise SettingsError("NIGHTSHIFT_PROVIDER_KEY: it must be printable ASCII without line ends (not shown)")
+    check_key(provider.api_key, declared)
     for name in ("anthropic", "httpx2", "httpcore2"):  # at DEBUG they log whole requests: no prompt goes into a log
         logging.getLogger(name).setLevel(logging.WARNING)
+    url = declared.base_url
     connections = Connections(_tls(provider) if url.startswith("https:") else None)
     timeout = httpx2.Timeout(READ_S, connect=CONNECT_S, pool=CONNECT_S)
-    sdk = _Sdk(
-        api_key=provider.api_key,
-        base_url=url,
-        max_retries=0,  # retries are ours: each is a call of its own, with its own bill
+    http = httpx2.Client(
+        transport=PooledTransport(connections),
         timeout=timeout,
-        open_telemetry=False,
-        default_headers=_headers(provider.api_key),
-        http_client=httpx2.Client(
-            transport=PooledTransport(connections),
-            timeout=timeout,
-            follow_redirects=False,
-            trust_env=False,
-            base_url=url,
-        ),
+        follow_redirects=False,
+        trust_env=False,
+        base_url=url,
     )
-    return Client(provider, sdk, connections)
+    headers = _headers(provider.api_key, declared)
+    sdk = _sdk(provider.api_key, url, http, headers, timeout) if declared.wire is Wire.ANTHROPIC else None
+    return Client(provider, declared, http, headers, sdk, connections)
 
 
 def post(client: Client, body: bytes) -> httpx2.Response:
-    """The answer to a whole body, unread. Raises what the SDK raises: one that is no success is read and raised by it.
+    """The answer to a whole body, unread. On Anthropic's wire raises what the SDK raises: an answer that is no success
+    is read and raised by it. On the others it is given back as it is.
 
     The form of the SDK that sends our bytes as they are: its typed events cost more than twice the time of orjson's.
     `request` is what its `post` calls, with options that are copied here and there worked out anew.
     """
+    if client.sdk is None:
+        url = client.declared.base_url + PATHS[client.declared.wire]
+        return client.http.send(
+            client.http.build_request("POST", url, content=body, headers=client.headers), stream=True
+        )
     options = _OPTIONS.model_copy(update={"content": body})
     answer: object = client.sdk.request(httpx2.Response, options, stream=True, stream_cls=anthropic.Stream[object])
     return cast("httpx2.Response", answer)
 
 
 def close_client(client: Client) -> None:
-    client.sdk.close()
+    client.http.close()
 
 
-def _checked_url(told: str) -> str:
-    """The address without its trailing `/v1`, which the SDK adds."""
-    try:
-        url = httpx2.URL(told.strip())
-    except httpx2.InvalidURL as error:
-        raise SettingsError("NIGHTSHIFT_PROVIDER_BASE_URL: it is not an address such as https://host:port") from error
-    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
-        raise SettingsError("NIGHTSHIFT_PROVIDER_BASE_URL: it must be http or https, with a host, without password")
-    return str(url).rstrip("/").removesuffix("/v1")
+def _told(provider: Provider) -> Declaration:
+    if not provider.base_url:
+        raise SettingsError(f"{URL}: it is not set")
+    return resolve(kind=provider.kind, provider=None, base_url=provider.base_url, model="")
+
+
+def _sdk(
+    key: str, url: str, http: httpx2.Client, headers: Mapping[str, str], timeout: httpx2.Timeout
+) -> anthropic.Anthropic:
+    return _Sdk(
+        api_key=key,
+        base_url=url,
+        max_retries=0,  # retries are ours: each is a call of its own, with its own bill
+        timeout=timeout,
+        open_telemetry=False,
+        default_headers=_less_foreign(headers),
+        http_client=http,
+    )
 
 
 def _tls(provider: Provider) -> ssl.SSLContext:
@@ -134,9 +153,16 @@ def _tls(provider: Provider) -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-def _headers(api_key: str) -> dict[str, str]:
+def _headers(api_key: str, declared: Declaration) -> dict[str, str]:
+    key = {"api-key": api_key} if declared.auth is Auth.API_KEY else {"Authorization": f"Bearer {api_key}"}
+    ours = {**key, "Accept-Encoding": "identity", "Accept": "text/event-stream"}
+    if declared.wire is not Wire.ANTHROPIC:  # there the SDK adds them
+        ours |= {"Accept": "text/event-stream, application/json", "Content-Type": "application/json"}
+    return {**ours, **dict(declared.headers)}
+
+
+def _less_foreign(ours: Mapping[str, str]) -> dict[str, str]:
     """Ours, and none of those that the SDK would take from ANTHROPIC_CUSTOM_HEADERS."""
-    ours = {"Authorization": f"Bearer {api_key}", "Accept-Encoding": "identity", "Accept": "text/event-stream"}
     mine = {name.lower() for name in ours}
     foreign = (line.partition(":")[0].strip() for line in os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n"))
     dropped = {name: Omit() for name in foreign if name and name.lower() not in mine}

@@ -6,7 +6,7 @@ Invariant: the events are the same however the bytes were cut into chunks.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import orjson
@@ -25,8 +25,13 @@ class NotAnEvent(Exception):
     """A data line that is not a JSON object with a type."""
 
 
-def read(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+DONE = "[DONE]"
+"""Type of the event by which a stream of chat completions ends."""
+
+
+def read(chunks: Iterable[bytes], parse: Callable[[bytes], dict[str, Any]] | None = None) -> Iterator[dict[str, Any]]:
     """The JSON of each event, in order. The field `event:` is not needed: each object carries its `type`."""
+    parsed = parse or parse_typed
     pending: list[bytes] = []
     data: list[bytes] = []
     size = 0
@@ -45,7 +50,7 @@ def read(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
             if line.startswith(b"data:"):
                 data.append(line[5:].rstrip(b"\r\n"))
             elif data and not line.rstrip(b"\r\n"):
-                yield parse(data[0] if len(data) == 1 else b"\n".join(data))
+                yield parsed(data[0] if len(data) == 1 else b"\n".join(data))
                 data = []
         size = sum(map(len, pending)) + sum(map(len, data))
     # A stream that ends without its blank line may have told us its last event whole.
@@ -54,16 +59,28 @@ def read(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
         data.append(last[5:].rstrip(b"\r\n"))
     if data:
         with contextlib.suppress(NotAnEvent):
-            yield parse(b"\n".join(data))
+            yield parsed(b"\n".join(data))
 
 
-def parse(data: bytes) -> dict[str, Any]:
+def parse_typed(data: bytes) -> dict[str, Any]:
+    value = _object(data)
+    if not isinstance(value.get("type"), str):
+        raise NotAnEvent("its data is no object with a type")
+    return value
+
+
+def parse_chunk(data: bytes) -> dict[str, Any]:
+    """A chunk of a chat completion, which has no type, or the end of it."""
+    return {"type": DONE} if data.strip() == b"[DONE]" else _object(data)
+
+
+def _object(data: bytes) -> dict[str, Any]:
     try:
         value: object = orjson.loads(data)
     except orjson.JSONDecodeError:
         value = _with_lone_surrogates(data)
-    if not isinstance(value, dict) or not isinstance(cast("dict[str, Any]", value).get("type"), str):
-        raise NotAnEvent("its data is no object with a type")
+    if not isinstance(value, dict):
+        raise NotAnEvent("its data is no object")
     return cast("dict[str, Any]", value)
 
 

@@ -14,10 +14,10 @@ from importlib.metadata import version
 import genai_prices
 from genai_prices.types import TieredPrices
 
+from shared.providers.table import ANTHROPIC, TABLE
 from shared.request.marked import Ttl
 from workers.providers.replies import Usage
 
-PROVIDER = "anthropic"
 VERSION = version("genai-prices")
 _MILLION = Decimal(1_000_000)
 
@@ -42,13 +42,13 @@ class _Rates:
     cache_write_1h: Rate
 
 
-def price(model: str, usage: Usage | None, at: datetime) -> Cost:
-    """What a call cost, by the rates in force at `at` (aware)."""
+def price(model: str, usage: Usage | None, at: datetime, *, provider: str = ANTHROPIC.name) -> Cost:
+    """What a call cost, by the rates in force at `at` (aware) at that provider (its name with us)."""
     if usage is None:
         return Cost(None, "the provider told no usage")
-    rates = _rates(model, at)
+    rates = _rates(model, at, provider)
     if rates is None:
-        return Cost(None, f"genai-prices {VERSION} does not know {model}")
+        return Cost(None, f"genai-prices {VERSION} does not know {model} at {provider}")
     usd = Decimal(0)
     for name, tokens, rate in _buckets(rates, usage):
         if not tokens:
@@ -56,17 +56,27 @@ def price(model: str, usage: Usage | None, at: datetime) -> Cost:
         if rate is None:
             return Cost(None, f"genai-prices {VERSION} has no rate of {name} for {model}")
         usd += _at_size(rate, usage.prompt) * tokens
-    return Cost(usd / _MILLION, f"genai-prices {VERSION} {PROVIDER} {at:%Y-%m-%d}")
+    return Cost(usd / _MILLION, f"genai-prices {VERSION} {provider} {at:%Y-%m-%d}")
 
 
-def worst(model: str, prompt_tokens: int, max_tokens: int, *, at: datetime, ttl: Ttl = Ttl.HOUR) -> Decimal | None:
+def worst(
+    model: str,
+    prompt_tokens: int,
+    max_tokens: int,
+    *,
+    at: datetime,
+    ttl: Ttl = Ttl.HOUR,
+    provider: str = ANTHROPIC.name,
+) -> Decimal | None:
     """The most that a call can cost: its whole prompt in the dearest bucket that its marks can fill, and all the output
     it asked for. Rates that rise with the prompt are taken at its size. None where a rate that may apply is missing."""
-    rates = _rates(model, at)
-    if rates is None:
+    rates = _rates(model, at, provider)
+    if rates is None or rates.input is None:
         return None
     hour = [rates.cache_write_1h] if ttl is Ttl.HOUR else []
     buckets = [rates.input, rates.cache_read, rates.cache_write_5m, *hour]
+    if _caches_by_itself(provider):  # what it has no rate for, it does not bill
+        buckets = [rate for rate in buckets if rate is not None]
     known = [_at_size(rate, prompt_tokens) for rate in buckets if rate is not None]
     if len(known) < len(buckets) or rates.output is None:
         return None
@@ -83,12 +93,16 @@ class Relative:
     output: float
 
 
-def relative(model: str, prompt_tokens: int, at: datetime) -> Relative | None:
+def relative(model: str, prompt_tokens: int, at: datetime, *, provider: str = ANTHROPIC.name) -> Relative | None:
     """The model's prices by its own price of input, for a prompt of that size. None where one of them is not known."""
-    rates = _rates(model, at)
+    rates = _rates(model, at, provider)
     if rates is None:
         return None
-    of_model = (rates.input, rates.cache_read, rates.cache_write_5m, rates.cache_write_1h, rates.output)
+    short, hour = rates.cache_write_5m, rates.cache_write_1h
+    if _caches_by_itself(provider):  # without a fee for writing, what is written costs what it costs to read it first
+        short = short if short is not None else rates.input
+        hour = hour if hour is not None else short
+    of_model = (rates.input, rates.cache_read, short, hour, rates.output)
     found = [float(_at_size(rate, prompt_tokens)) for rate in of_model if rate is not None]
     if len(found) < len(of_model) or not found[0]:
         return None
@@ -113,16 +127,25 @@ def _at_size(rate: Decimal | TieredPrices, prompt_tokens: int) -> Decimal:
     return above[-1] if above else rate.base
 
 
-def _rates(model: str, at: datetime) -> _Rates | None:
-    return _rates_of_minute(model, at.replace(second=0, microsecond=0))
+def _caches_by_itself(provider: str) -> bool:
+    """Whether the provider decides alone what it caches: there are no marks whose price would be due."""
+    known = TABLE.get(provider)
+    return known is not None and known.route != ANTHROPIC.route
+
+
+def _rates(model: str, at: datetime, provider: str) -> _Rates | None:
+    known = TABLE.get(provider)
+    if known is None or known.prices is None:  # a model of the same name elsewhere has another price
+        return None
+    return _rates_of_minute(model, known.prices, at.replace(second=0, microsecond=0))
 
 
 @lru_cache(maxsize=512)
-def _rates_of_minute(model: str, at: datetime) -> _Rates | None:
+def _rates_of_minute(model: str, provider: str, at: datetime) -> _Rates | None:
     """Rates can change by the date and by the time of day; within a minute they do not."""
     nothing = genai_prices.Usage(input_tokens=0, output_tokens=0)
     try:
-        found = genai_prices.calc_price(nothing, model, provider_id=PROVIDER, genai_request_timestamp=at).model_price
+        found = genai_prices.calc_price(nothing, model, provider_id=provider, genai_request_timestamp=at).model_price
     except LookupError:
         return None
     return _Rates(

@@ -21,7 +21,8 @@ from workers.providers.sockets import Line
 
 SAID_LIMIT = 500
 _CODE = re.compile(r"[a-z][a-z0-9_]{2,63}", re.ASCII)
-_KEPT = ("anthropic-ratelimit-", "retry-after")
+_KEPT = ("anthropic-ratelimit-", "x-ratelimit-", "retry-after")
+_ID_HEADERS = ("request-id", "x-request-id", "apim-request-id", "cf-ray")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,32 @@ class Context:
 
 def kept_headers(headers: httpx2.Headers) -> Limits:
     return tuple((name.lower(), value) for name, value in headers.items() if name.lower().startswith(_KEPT))
+
+
+def request_id(headers: httpx2.Headers) -> str | None:
+    """By what name the provider knows this call."""
+    return next((found[:200] for name in _ID_HEADERS if (found := headers.get(name))), None)
+
+
+def error_within(told: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The error inside a 200, in the one form that `of_answer` reads; None where there is none.
+
+    An `error` event of Anthropic's, an `error` member (aggregators, in a chunk, a choice or the whole body), an `error`
+    event of the Responses API without one, a response that failed.
+    """
+    inner: object = told.get("error")
+    if isinstance(inner, dict) or (isinstance(inner, str) and inner):
+        return {**told, "error": inner if isinstance(inner, dict) else {"message": inner}}
+    if told.get("type") == "error":
+        return {"error": {"type": told.get("code"), "message": told.get("message"), "code": told.get("code")}}
+    response = _member(told, "response") if told.get("type") == "response.failed" else told
+    if told.get("type") == "response.failed" or (told.get("object"), told.get("status")) == ("response", "failed"):
+        failed = _member(response, "error")
+        return {"error": {"type": failed.get("code") or "server_error", **failed}}
+    choices: object = told.get("choices")
+    first = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
+    of_choice = _told(cast("object", first))
+    return {"error": of_choice} if of_choice else None
 
 
 def of_connection(error: Exception, context: Context) -> CallFailed:
@@ -97,8 +124,10 @@ def of_answer(status: int, body: object, headers: httpx2.Headers, context: Conte
     message = told.get("message")
     said = message if isinstance(message, str) else body if isinstance(body, str) else ""
     details = told.get("details")
-    stable = cast("Mapping[str, Any]", details).get("error_code") if isinstance(details, dict) else None
-    request_id = headers.get("request-id") or _outer_id(body) or context.request_id
+    stable = cast("Mapping[str, Any]", details).get("error_code") if isinstance(details, dict) else told.get("code")
+    if status == 200 and type(stable) is int and 400 <= stable < 600:  # an aggregator tells a status inside its 200
+        status = stable
+    known_as = request_id(headers) or _outer_id(body) or context.request_id
     cut = context.partial.began
     return (ProviderCut if cut else CallFailed)(
         _sentence(status, cut=cut, said=context.shown(said)),
@@ -106,7 +135,7 @@ def of_answer(status: int, body: object, headers: httpx2.Headers, context: Conte
         http_status=status,
         kind=kind,
         said=context.shown(said),
-        request_id=request_id[:200] if request_id else None,
+        request_id=known_as[:200] if known_as else None,
         retry_after_s=retry_after_s(headers),
         partial=context.partial,
         limits=kept_headers(headers),
@@ -168,6 +197,11 @@ def _told(body: object) -> Mapping[str, Any]:
         return {}
     inner = cast("Mapping[str, Any]", body).get("error")
     return cast("Mapping[str, Any]", inner) if isinstance(inner, dict) else {}
+
+
+def _member(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value: object = told.get(name)
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _code(told: object) -> str | None:

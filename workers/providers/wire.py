@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import anthropic
 import httpx2
@@ -20,6 +20,7 @@ from workers.providers import events, sizes, translate
 from workers.providers.assembly import Assembly, BadStream, TooLarge, UnexpectedBlock
 from workers.providers.client import READ_S, Client, Provider, close_client, open_client, post
 from workers.providers.faults import CallCut, CallFailed, ProviderCut
+from workers.providers.reading import Reader, parser, reader
 from workers.providers.replies import Delta, Reply
 from workers.providers.sockets import Cancel, Line, in_call
 from workers.providers.transport import ENCODING
@@ -66,6 +67,7 @@ class _Call:
     body: bytes
     line: Line
     made: Assembly
+    reader: Reader
     response: httpx2.Response | None = None
 
     def context(self) -> translate.Context:
@@ -74,7 +76,7 @@ class _Call:
             key=self.client.provider.api_key,
             line=self.line,
             partial=self.made.partial(),
-            request_id=headers.get("request-id"),
+            request_id=translate.request_id(headers),
             limits=translate.kept_headers(headers),
         )
 
@@ -107,7 +109,7 @@ def stream(
     made = Assembly(sink, since_ms=lambda: (time.monotonic() - began) * 1_000, hour_marks=lambda: HOUR_MARK in body)
     if asked is not None:
         made.most_chars = sizes.most_chars(asked)
-    call = _Call(client, body, line, made)
+    call = _Call(client, body, line, made, reader(client.declared, made))
     if cancel.reason is not None:
         raise CallCut(cancel.reason)
     with in_call(line):
@@ -126,25 +128,17 @@ def stream(
 
 
 def _run(call: _Call) -> httpx2.Response:
-    """Reads the stream to its end. Afterwards the reply is whole, or an error was raised."""
+    """Reads the answer to its end. Afterwards the reply is whole, or an error was raised."""
     response = call.response = post(call.client, call.body)
     if response.extensions[ENCODING] not in (b"", b"identity"):
         raise call.context().failed("provider_encoded", "the provider's answer is compressed, which was not asked for")
-    if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        raise _not_a_stream(response, call)
-    line, made = call.line, call.made
-    line.renew()
-    chunks = response.iter_raw()
+    if not response.is_success:  # of Anthropic's wire the SDK has raised it
+        raise translate.of_answer(response.status_code, _told(response, call), response.headers, call.context())
     try:
-        for event in events.read(chunks):
-            if event["type"] == "error":
-                raise translate.of_answer(200, event, response.headers, call.context())
-            made.feed(event)
-            if made.whole:
-                break
-            line.renew()
+        if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            _read_stream(response, call)
         else:
-            raise _broken_off(call)
+            _read_whole(response, call)
     except (events.NotAnEvent, BadStream) as error:
         raise call.context().failed("provider_bad_stream", f"the provider's stream cannot be read: {error}") from error
     except UnexpectedBlock as error:
@@ -154,8 +148,26 @@ def _run(call: _Call) -> httpx2.Response:
         raise call.context().failed(
             "reply_too_large", f"the model's answer is larger than any honest one: {error}"
         ) from error
-    _read_rest(chunks, line)
     return response
+
+
+def _read_stream(response: httpx2.Response, call: _Call) -> None:
+    line, made = call.line, call.made
+    line.renew()
+    chunks = response.iter_raw()
+    for event in events.read(chunks, parser(call.client.declared)):
+        told = translate.error_within(event)
+        if told is not None:
+            raise translate.of_answer(200, told, response.headers, call.context())
+        call.reader.feed(event)
+        if made.whole:
+            break
+        line.renew()
+    else:
+        call.reader.ended()
+        if not made.whole:
+            raise _broken_off(call)
+    _read_rest(chunks, line)
 
 
 def _read_rest(chunks: Iterator[bytes], line: Line) -> None:
@@ -173,20 +185,40 @@ def _broken_off(call: _Call) -> CallFailed:
     return call.context().failed("provider_cut", "the provider's answer ended before its last event", cut=True)
 
 
-def _not_a_stream(response: httpx2.Response, call: _Call) -> CallFailed:
-    """A 200 that is no stream of events: a page, a proxy's sign-in, an error in the body, nothing."""
-    call.line.room = min(call.line.room, ERROR_BYTES)
+def _read_whole(response: httpx2.Response, call: _Call) -> None:
+    """A 200 that is no stream of events: the whole answer at once, or a page, a proxy's sign-in, an error, nothing."""
     body = b"".join(response.iter_raw())
     if not body.strip():
-        return call.context().failed("provider_empty", "the provider answered 200 and sent nothing")
+        raise call.context().failed("provider_empty", "the provider answered 200 and sent nothing")
+    told = _parsed(body)
+    within = translate.error_within(told)
+    if within is not None:
+        raise translate.of_answer(200, within, response.headers, call.context())
     try:
-        told: object = orjson.loads(body)
+        if not told:
+            raise BadStream("no object")
+        call.reader.whole(told)
+    except BadStream as error:
+        if call.made.began:
+            raise
+        message = "the provider answered 200 with something that is no answer: check NIGHTSHIFT_PROVIDER_BASE_URL"
+        said = body[:2_000].decode("utf-8", "replace")
+        raise call.context().failed("provider_not_a_stream", message, said=said) from error
+
+
+def _told(response: httpx2.Response, call: _Call) -> object:
+    """The body of an answer that is no success, as JSON or as its text."""
+    call.line.room = min(call.line.room, ERROR_BYTES)
+    body = b"".join(response.iter_raw())
+    return _parsed(body) or body[:2_000].decode("utf-8", "replace")
+
+
+def _parsed(body: bytes) -> dict[str, Any]:
+    try:
+        value: object = orjson.loads(body)
     except orjson.JSONDecodeError:
-        told = None
-    if isinstance(told, dict) and "error" in told:
-        return translate.of_answer(200, cast("object", told), response.headers, call.context())
-    message = "the provider answered 200 with something that is no stream: check NIGHTSHIFT_PROVIDER_BASE_URL"
-    return call.context().failed("provider_not_a_stream", message, said=body[:2_000].decode("utf-8", "replace"))
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _failed(error: Exception, call: _Call) -> CallFailed:
@@ -208,7 +240,7 @@ def _reply(response: httpx2.Response, made: Assembly, total_ms: float) -> Reply:
         blocks=made.content(),
         stop_reason=made.stop_reason,
         usage=usage,
-        request_id=response.headers.get("request-id"),
+        request_id=translate.request_id(response.headers),
         first_token_ms=made.first_token_ms,
         total_ms=total_ms,
         model=model if isinstance(model, str) else None,

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, assert_never
 
-from shared.models import limits
 from shared.request import cache_plan, estimate
 from shared.request.assembled import Request
 from shared.request.cache_plan import ANTHROPIC
@@ -68,7 +67,7 @@ def overflowed(ports: Ports, held: Held) -> str | None:
     why it cannot be, a sentence for the person. Everything gathered must be committed. Raises LeaseLost."""
     held.overflows += 1
     seen = look.seen(ports.settings, held, reserving.standing(ports, held), NOTHING)
-    known = limits(held.claim.model)
+    known = held.limits
     why = full.sentence(seen.sizes, held.claim.model, known.window)
     if held.overflows > _MOST_OVERFLOWS or seen.sizes.floor >= known.window:
         return why
@@ -115,7 +114,7 @@ def _set_ttl(ports: Ports, held: Held, seen: Seen, ttl: Ttl) -> None:
 def _compact(ports: Ports, held: Held, seen: Seen, gathered: Gathered, cause: str, ttl: Ttl) -> Gathered | None:
     """A summary; where that may not be, or does not help, stubs where they are worth their price."""
     over = seen.sizes.prompt >= seen.sizes.room
-    floor = full.of_floor(seen.sizes, held.claim.model, limits(held.claim.model).window)
+    floor = full.of_floor(seen.sizes, held.claim.model, held.limits.window)
     if floor is not None:
         _tell_floor(ports, held, seen, floor)
     wait = held.no_compaction_before

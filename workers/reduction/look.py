@@ -45,7 +45,7 @@ def seen(settings: Settings, held: Held, request: Request, gathered: Gathered) -
 
 def relative(held: Held, prompt: int) -> Relative:
     """The model's prices relative to its input, for a prompt of so many tokens."""
-    return prices.relative(held.claim.model, prompt, datetime.now(UTC)) or meters.ASSUMED
+    return prices.relative(held.claim.model, prompt, datetime.now(UTC), provider=held.claim.provider) or meters.ASSUMED
 
 
 def scale(held: Held) -> float:
@@ -56,7 +56,7 @@ def scale(held: Held) -> float:
 def threshold(settings: Settings, held: Held) -> int:
     """The size in tokens at which the conversation must become smaller."""
     return models.room(
-        held.claim.model, settings.max_output_tokens, calibrated=held.baseline is not None,
+        held.limits, settings.max_output_tokens, calibrated=held.baseline is not None,
         share=settings.context_threshold,
     )  # fmt: skip
 

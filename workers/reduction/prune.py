@@ -89,7 +89,7 @@ def _stubs(
     index = -1
     for block in piece.blocks:
         kind = blocks.kind(block)
-        if kind in ("thinking", "redacted_thinking"):  # stands in no row's content
+        if blocks.is_reasoning(block):  # stands in no row's content
             continue
         index += 1
         tokens = round(_weight(block) * per_weight)

@@ -1,15 +1,19 @@
 """Short of money: the turn sleeps until a cap is raised or a child gives back, and ends by itself where nobody does.
 
-A child does not sleep for money: what it may spend is its parent's to give, and the parent waits for it.
+A child does not sleep for money of its own: what it may spend is its parent's to give, and the parent waits for it. For
+a cap that it shares with others it does.
 """
 
 from __future__ import annotations
 
+import json
+
 from shared.request import blocks
 from shared.store.statements import every
 from shared.store.statements import money as statements
-from shared.values import ParkReason, TurnStatus
-from workers import caps
+from shared.values import EventKind, ParkReason, TurnStatus
+from workers import budget, caps, fence
+from workers.emit import emit
 from workers.held import Held
 from workers.ports import Ports
 from workers.recording import Ending
@@ -17,18 +21,36 @@ from workers.reserving import Short
 from workers.waiting import park
 from workers.waiting.state import Wait
 
+SHARED = frozenset({"job", "person", "team"})
+"""Scopes of caps that many turns share: whoever raises one, or gives back to it, lets a child go on too."""
 
-def may_wait(held: Held) -> bool:
-    return held.claim.parent is None and not held.money_late
+
+def may_wait(held: Held, short: Short) -> bool:
+    return (held.claim.parent is None or short.scope in SHARED) and not held.money_late
 
 
 def sleep(ports: Ports, held: Held, short: Short) -> bool:
     """Park for it. False where there is room by now, or the turn was told to stop: look again. Raises LeaseLost."""
-    wait = Wait(ParkReason.MONEY, ports.settings.money_limit_s, short.needs)
+    short_of = "budget" if short.scope in SHARED else None
+    wait = Wait(ParkReason.MONEY, ports.settings.money_limit_s, short.needs, short_of)
     if park.park(ports, held, wait):
         return True
     caps.refresh(ports, held)
     return False
+
+
+def tell(ports: Ports, held: Held) -> None:
+    """Tell whoever watches that half, four fifths or all of a cap of the turn or its session is spent; each once a
+    turn, whoever holds it, and anew where the cap was raised meanwhile. Raises LeaseLost."""
+    for cap in caps.caps(ports, held):
+        name, percent = f"{cap.scope}_told", budget.passed(cap.spent, cap.cap)
+        told = held.warned.get(name, 0)
+        if cap.scope == "call" or percent == told:
+            continue
+        fence.rows(ports, held, statements.TOLD_PEOPLE, {"warned": json.dumps({name: percent})})
+        held.warned[name] = percent
+        if percent > told:
+            emit(ports, held, EventKind.BUDGET_WARNING, kind="money", percent=percent, of=cap.scope)
 
 
 def ending(ports: Ports, held: Held, short: Short) -> Ending:

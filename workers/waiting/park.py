@@ -25,7 +25,8 @@ def park(ports: Ports, held: Held, wait: Wait) -> bool:
     """
     values = {
         "session": held.claim.session, "turn": held.claim.turn, "fence": held.claim.fence,
-        "reason": wait.reason, "wait_s": wait.limit_s, "limit_s": wait.limit_s, "short_usd": wait.needs,
+        "reason": wait.reason, "wait_s": wait.limit_s, "limit_s": wait.limit_s,
+        "short_usd": wait.needs, "short_of": wait.short_of,
     }  # fmt: skip
 
     def work(connection: Connection) -> bool:

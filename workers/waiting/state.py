@@ -25,11 +25,12 @@ class Answered:
 @dataclass(frozen=True, slots=True)
 class Wait:
     """`limit_s` is how long the turn may sleep for it before it is woken without; `needs` are the dollars that it waits
-    for, where it waits for money."""
+    for, where it waits for money, `short_of` 'budget' where it is for a cap that others share."""
 
     reason: ParkReason
     limit_s: float
     needs: Decimal | None = None
+    short_of: str | None = None
 
 
 Stand = Ready | Answered | Wait

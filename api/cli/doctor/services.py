@@ -7,9 +7,9 @@ import psycopg
 import redis
 
 from api.cli.doctor.finding import Facts, Finding, failed, noted, ok
+from shared.providers import resolve
 
 PATIENCE_S = 3.0
-ANTHROPIC = "https://api.anthropic.com"
 _START = "start it: `./dev up` starts a whole stack"
 
 
@@ -101,7 +101,7 @@ def provider(known: Facts) -> list[Finding]:
     """Reached, and named. Asking for an answer would cost money, so any HTTP answer will do."""
     url = known.provider_url
     if not url and known.settings.provider_key:
-        url = ANTHROPIC
+        url = resolve.declared(known.settings).base_url
     if not url:
         return [noted("provider", "not known here; without a key or address a stack rehearses with a local stand-in")]
     name = "rehearsal, a local stand-in: nothing is written by a model" if known.is_rehearsal else _kind(known)
@@ -117,4 +117,4 @@ def provider(known: Facts) -> list[Finding]:
 
 def _kind(known: Facts) -> str:
     key = "with a key" if known.settings.provider_key else "without a key here"
-    return f"{known.settings.provider_kind}, model {known.settings.model}, {key}"
+    return f"{resolve.name(known.settings)}, model {known.settings.model}, {key}"

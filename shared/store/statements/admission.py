@@ -196,7 +196,9 @@ select t.id as turn, t.session, t.fence, t.class, t.attempts, t.takeovers, t.req
   extract(epoch from clock_now() - t.queued_at)::float8 as waited_s,
   extract(epoch from t.deadline_at - clock_now())::float8 as seconds_left,
   t.step, t.steps, t.refunds, t.max_steps, t.warned, t.cap_usd as turn_cap, t.spent_usd as turn_spent,
-  t.reserved_usd as turn_reserved, t.last_tool, t.children_usd, t.children_promised_usd, t.parent, t.shared_key,
+  t.reserved_usd as turn_reserved,
+  (select version from budget_rules) as budget_version, t.last_tool,
+  t.children_usd, t.children_promised_usd, t.parent, t.shared_key,
   coalesce(t.short_until <= clock_now(), false) as money_late, s.kind, s.depth, s.tools,
   case when s.cap_usd is null then 0 else (
     select coalesce(sum(o.children_usd + o.children_promised_usd), 0) from turns o

@@ -16,7 +16,7 @@ COME_SHORT = named(
     "come_short",
     """
 with s as (select id, fence from sessions where id = %(session)s and fence = %(fence)s)
-update turns set short_usd = %(short_usd)s, fence = s.fence,
+update turns set short_usd = %(short_usd)s, short_of = %(short_of)s, fence = s.fence,
   short_until = coalesce(turns.short_until, clock_now() + %(limit_s)s::float8 * interval '1 second')
 from s where turns.id = %(turn)s and (turns.status = 'running') is true
 returning turns.short_until
@@ -28,13 +28,26 @@ MONEY_OF = named(
     "money_of",
     """
 select t.cap_usd as turn_cap, t.spent_usd as turn_spent, t.reserved_usd as turn_reserved, t.children_usd,
-  t.children_promised_usd, q.cap_usd as session_cap, q.spent_usd as session_spent, q.reserved_usd as session_reserved,
+  t.children_promised_usd,
+  (select version from budget_rules) as budget_version,
+  q.cap_usd as session_cap, q.spent_usd as session_spent, q.reserved_usd as session_reserved,
   (select coalesce(sum(o.children_usd + o.children_promised_usd), 0) from turns o
    where o.session = q.id and o.id <> t.id) as others_children_usd
 from turns t join sessions q on q.id = t.session where t.id = %(turn)s
 """,
     "turns_pkey",
     "sessions_pkey",
+)
+# Which per cent of a cap people have been told of, so that the next holder does not tell it again.
+TOLD_PEOPLE = named(
+    "told_people",
+    """
+with s as (select id, fence from sessions where id = %(session)s and fence = %(fence)s for no key update)
+update turns set warned = turns.warned || %(warned)s::jsonb, fence = s.fence
+from s where turns.id = %(turn)s and (turns.status = 'running') is true
+returning turns.id
+""",
+    "turns_pkey",
 )
 # What a turn had said when it ended for want of money.
 LAST_WORDS = named(

@@ -17,7 +17,8 @@ from shared.store.statements.reduction import CONTEXT_SET
 # T2 of one step and the reservation of the next call. Messages get their ids in ordinal order from the shared
 # sequence, so that row id is the transcript's order. `max_message` null means: no new message, the call stands on
 # what was there. A call row is inserted only where `call` is given (a chore, or a fold before a failure, has none).
-# What fits was decided under the caps that are given: they must still be those of the rows.
+# What fits was decided under the caps that are given: they must still be those of the rows, and the shared ones those
+# of that version.
 # `alone`: nothing may be waiting in the inbox; then what does is read and folded first, and only then a read is needed.
 # The rows come back as they stand, so that what goes out is projected from them and from nothing else.
 # The clock is asked once, for every row that carries the time: it is a function with a query of its own.
@@ -29,6 +30,7 @@ with s as (
     and (cap_usd is null or %(reserve)s::numeric = 0 or spent_usd + reserved_usd + %(reserve)s::numeric <= cap_usd)
     and (%(call)s::uuid is null or (cap_usd is not distinct from %(session_cap)s::numeric and exists (
       select 1 from turns c where c.id = %(turn)s and c.cap_usd is not distinct from %(turn_cap)s::numeric)))
+    and (%(call)s::uuid is null or %(budget_version)s::bigint = (select version from budget_rules))
     and (not %(alone)s::bool or not exists (
       select 1 from inbox i where i.session = %(session)s and i.folded_into is null
         and (i.kind <> 'input' or i.turn = %(turn)s)

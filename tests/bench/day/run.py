@@ -21,7 +21,7 @@ from pathlib import Path
 import orjson
 
 from tests.bench import figures as table
-from tests.bench.day import bill, lookback, plan, report, trigger
+from tests.bench.day import bill, books, lookback, plan, report, trigger
 from tests.bench.day.drive import Run, Stage, staged
 from tests.bench.day.report import Judged
 from tests.bench.figures import Figure
@@ -129,10 +129,11 @@ def played(phase: Phase) -> tuple[list[Judged], list[Figure]]:
             for model in phase.models
             for seed in phase.seeds
         ]
+        before, _ = books.ours(rig.http)
         with staged(house, dict.fromkeys(phase.models, phase.window)) as stage:
             stage.play(runs)
             took = time.monotonic() - began
-            found = [_compared(stage, phase.title)]
+            found = [_compared(stage, phase.title), _booked(stage, phase.title, before)]
             if phase.replay:
                 found.append(_replayed(stage, runs[0], phase.window))
     judged = [report.judge(stage.book, run, phase.window) for run in runs]
@@ -153,6 +154,17 @@ def _compared(stage: Stage, title: str) -> Figure:
     return Figure(
         f"{title}: calls whose bill from the body is not the ledger's", len(differ), f"of {len(bills)}", mark=0,
         note="; ".join([f"ledger {told:.4f} $, our books {ours:.4f} $", *differ[:2]]),
+    )  # fmt: skip
+
+
+def _booked(stage: Stage, title: str, before: books.Sums) -> Figure:
+    """`ledger` beside the provider's, every bucket, children, summaries and pings included."""
+    after, purposes = books.ours(stage.rig.http)
+    wrong = books.differ(before, after, books.theirs(stage.rig.provider.ledger()))
+    calls = ", ".join(f"{count} {purpose}" for purpose, count in sorted(purposes.items()))
+    return Figure(
+        f"{title}: buckets in which `ledger` is not the provider's", len(wrong), f"of {len(books.BUCKETS) + 1}", mark=0,
+        note="; ".join([f"calls: {calls}", *wrong]),
     )  # fmt: skip
 
 
