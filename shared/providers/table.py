@@ -1,5 +1,5 @@
 """The providers, one declaration each. Sources: their published API pages and the reports named in
-`docs/decisions/0021-wires-written-from-our-blocks.md`; nothing here was confirmed against a live one."""
+`docs/decisions/0026-wires-written-from-our-blocks.md`; nothing here was confirmed against a live one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What servers of the other wires are known to do, each as they do it, and what a request of ours must look like there.
 
-Sources: the providers' pages and public issues, as named in the table of `docs/decisions/0021`.
+Sources: the providers' pages and public issues, as named in the table of `docs/decisions/0026`.
 """
 
 from __future__ import annotations
