@@ -103,7 +103,7 @@ BEFORE_A_STREAM: list[tuple[str, Act, str, bool]] = [
     ),
     ("nothing in a 200", answering(200, b""), "provider_empty", True),
     ("an empty stream", streamed(b""), "provider_empty", True),
-    ("no content", raw(b"HTTP/1.1 204 No Content\r\n\r\n"), "provider_empty", True),
+    ("no content", raw(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"), "provider_empty", True),
     ("a stop before its start", streamed(event("message_stop")), "provider_bad_stream", True),
     ("a redirect", answering(307, b"", b"location: http://127.0.0.1:9/"), "http_307", False),
     ("a page with a 404", answering(404, b"<h1>no</h1>", kind=b"text/html"), "http_404", False),
