@@ -6,12 +6,16 @@ import sys
 
 from deploy.commands.checkout import ROOT, become, from_here, run_script, without_keys
 from deploy.local.binaries import find_major
+from shared.sandbox.tiers import Tier, probe
 
 
 def main(argv: list[str]) -> int:
     if "--mutants" in argv:
         return run_script(ROOT / "tests" / "mutants" / "run.py", [word for word in argv if word != "--mutants"])
     print(f"Postgres 15: {find_major(15) or 'not here'}", flush=True)
+    way = probe()
+    kept = "" if way.tier is Tier.ISOLATED else f", and what needs a stronger one is not among the tests: {way.why}"
+    print(f"Sandbox: {way.tier}{kept}", flush=True)
     return become([sys.executable, "-m", "pytest", "--durations=10", *_spread(argv), *from_here(argv)], without_keys())
 
 

@@ -52,10 +52,10 @@ def checked(result: int) -> int:
     return result
 
 
-def heard(family: int, address: object) -> bytes:
+def heard(family: int, address: Any) -> bytes:
     with socket.socket(family) as channel:
         channel.settimeout(2)
-        channel.connect(address)  # type: ignore[arg-type]
+        channel.connect(address)
         return channel.recv(200)
 
 

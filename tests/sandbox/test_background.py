@@ -12,17 +12,18 @@ import pytest
 
 from shared.boottime import boottime
 from shared.errors import LeaseLost
+from shared.sandbox.tiers import Tier
 from shared.values import Repeat
 from tests.ground import CLASSES, Ground, Rehearsal, ground
 from workers import claiming, toolbatch
 from workers.held import Held
-from workers.sandbox import standing, wall
+from workers.sandbox import standing
 from workers.sandbox.background import BACKGROUNDS, Backgrounds
 from workers.sandbox.ring import MOST, Ring
 from workers.tools import child, terminal, write_file
 from workers.tools.context import ToolContext, ToolRefused, ToolResult, store_of
 
-needs_a_wall = pytest.mark.skipif(wall.lacks_without_settings() is not None, reason="no sandbox here")
+needs_a_wall = pytest.mark.wall(Tier.CONFINED)
 
 
 @pytest.fixture(scope="module")

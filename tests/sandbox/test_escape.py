@@ -22,11 +22,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from deploy.local.servers import Servers
+from shared.sandbox.tiers import Tier
 from tests.sandbox import attempts
-from tests.sandbox.conftest import Person, person
+from tests.sandbox.conftest import Person, cases, person
 
+pytestmark = pytest.mark.wall(Tier.CONFINED)
 HERE = Path(__file__).parent
-CASES = ("root-isolated", "ordinary-isolated", "root-confined")
 LEFT = "a_process_left_behind"
 ROOT_ONLY = frozenset(
     {
@@ -57,9 +58,6 @@ class Results:
     ended: str
 
 
-TIERS = {"root": ("isolated", "confined"), "ordinary": ("isolated",)}
-
-
 @pytest.fixture(scope="module")
 def results(servers: Servers) -> Callable[[str], Results]:
     """Of a case; the drill of each person is done once."""
@@ -69,7 +67,7 @@ def results(servers: Servers) -> Callable[[str], Results]:
         folder = Path(tempfile.mkdtemp(prefix="ns-drill-"))
         folder.chmod(0o755)
         try:
-            return _drill(person(name, folder), TIERS[name], folder, servers)
+            return _drill(person(name, folder), [tier for who, tier in cases() if who == name], folder, servers)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -195,7 +193,7 @@ def _address() -> str:
 
 
 @pytest.mark.parametrize("name", list(attempts.ATTEMPTS))
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [f"{name}-{tier}" for name, tier in cases()])
 def test_an_attempt_fails_inside_and_succeeds_outside(results: Callable[[str], Results], case: str, name: str) -> None:
     found = results(case)
     inside, outside = found.inside[name], found.outside[name]
@@ -209,7 +207,7 @@ def test_an_attempt_fails_inside_and_succeeds_outside(results: Callable[[str], R
         assert not could, f"this shows nothing, for it fails outside too: {outside}"
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [f"{name}-{tier}" for name, tier in cases()])
 def test_the_run_came_to_its_end_behind_the_wall_that_was_meant(results: Callable[[str], Results], case: str) -> None:
     assert results(case).ended.endswith(f"0 None {case.split('-')[1]}")
     assert set(results(case).inside) == set(attempts.ATTEMPTS)

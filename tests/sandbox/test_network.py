@@ -17,11 +17,10 @@ from shared.sandbox.tiers import Tier
 from shared.settings import Settings
 from shared.store.pool import Database
 from shared.values import Repeat
-from workers.sandbox import wall
 from workers.tools import terminal
 from workers.tools.context import Store, ToolContext
 
-pytestmark = pytest.mark.skipif(wall.way().tier is not Tier.ISOLATED, reason="the weaker wall has no network at all")
+pytestmark = pytest.mark.wall(Tier.ISOLATED)
 
 ASK = """python3 - <<'END'
 import sys, urllib.request
@@ -56,7 +55,7 @@ def port() -> Generator[int]:
 
 
 def run(workspace: Path, command: str, **settings: str) -> str:
-    made = Settings(**settings)  # type: ignore[arg-type]
+    made = Settings.model_validate(settings)
     # The settings are all that is read of it here; a run in the foreground writes no row.
     store = Store(cast("Database", None), made, uuid4(), uuid4(), 0)
     context = ToolContext("s", "t", 1, 0, workspace, None, lambda: False, boottime() + 60, repeat=Repeat.ONCE)

@@ -14,13 +14,14 @@ import psutil
 import pytest
 
 from shared.sandbox.box import ENVIRONMENT, OWNER
+from shared.sandbox.tiers import Tier
 from shared.values import Repeat
 from tests.tools.conftest import Bench
 from workers.sandbox import boxed, wall
 from workers.tools import child, run_code, terminal
 from workers.tools.context import Arguments, Came, ToolLost, ToolRefused, ToolResult, ToolStopped
 
-pytestmark = pytest.mark.skipif(wall.lacks_without_settings() is not None, reason=str(wall.lacks_without_settings()))
+pytestmark = pytest.mark.wall(Tier.CONFINED)
 
 
 @pytest.fixture

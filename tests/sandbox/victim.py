@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 SIZE = 4096
 _ADD_KEY = {"x86_64": 248, "aarch64": 217}
@@ -48,9 +49,9 @@ def main() -> None:
     sys.stdin.read()
 
 
-def _listen(family: int, address: object, secret: str) -> tuple[str, int]:
+def _listen(family: int, address: Any, secret: str) -> tuple[str, int]:
     server = socket.socket(family, socket.SOCK_STREAM)
-    server.bind(address)  # type: ignore[arg-type]
+    server.bind(address)
     server.listen(16)
 
     def serve() -> None:
