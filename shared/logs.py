@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import traceback
 from collections.abc import MutableMapping
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import structlog
@@ -15,7 +17,7 @@ def configure(level: str = "info") -> None:
     """Set up structlog and the standard library's logging alike."""
     number = getattr(logging, level.upper())
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Plain("%(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(Alike())
     logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING))
     structlog.configure(
         processors=[
@@ -26,16 +28,27 @@ def configure(level: str = "info") -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        # A line and its end in one write: in two, another thread's line comes between them, and neither can be parsed.
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
 
 
-class Plain(logging.Formatter):
-    """The standard library's lines, with exceptions told as ours are."""
+class Alike(logging.Formatter):
+    """The standard library's lines as ours: one JSON line each, with the `logger` that said it and its exception told
+    as ours are, so that what reads the log needs one parser."""
 
-    def formatException(self, ei: Any) -> str:  # noqa: N802 - its name there
-        return trace(ei[1]) if ei[1] is not None else ""
+    def format(self, record: logging.LogRecord) -> str:
+        said: dict[str, str] = {
+            "event": record.getMessage(),
+            "logger": record.name,
+            "level": record.levelname.lower(),
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
+        }
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            said["exception"] = trace(error)
+        return json.dumps(said)
 
 
 def told(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

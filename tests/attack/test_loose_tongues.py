@@ -42,7 +42,7 @@ def test_neither_kind_of_log_repeats_the_row_that_postgres_refused(database_url:
         info = (RuntimeError, outer, outer.__traceback__)
         ours = json.dumps(logs.told(None, "error", {"event": "turn.fault", "exc_info": outer}))
         record = logging.LogRecord("uvicorn.error", logging.ERROR, "x.py", 1, "Exception in ASGI application", (), info)
-        theirs = logs.Plain("%(levelname)s %(name)s %(message)s").format(record)
+        theirs = logs.Alike().format(record)
     for line in (ours, theirs):
         assert WORDS not in line
         assert "RuntimeError" in line
@@ -61,3 +61,23 @@ def test_a_process_that_configures_its_logs_uses_both() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=True)
     assert done.stderr.count("ValueError") == 2
     assert "the-words" not in done.stderr
+
+
+def test_every_line_of_a_log_can_be_parsed_while_threads_and_libraries_write_at_once() -> None:
+    program = (
+        "import logging, threading, structlog; from shared import logs; logs.configure()\n"
+        "def ours():\n"
+        "  for at in range(2000): structlog.get_logger('x').info('line', at=at)\n"
+        "def theirs():\n"
+        "  for at in range(2000): logging.getLogger('psycopg.pool').warning('discarding %s\\nof %s', at, 'two')\n"
+        "threads = [threading.Thread(target=made) for made in (ours, theirs, ours, theirs)]\n"
+        "for one in threads: one.start()\n"
+        "for one in threads: one.join()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert len(lines) == 8000
+    assert {tuple(sorted(line)) for line in lines} == {
+        ("at", "event", "level", "timestamp"),
+        ("event", "level", "logger", "timestamp"),
+    }
