@@ -6,6 +6,7 @@ import os
 import socket
 import stat
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -146,17 +147,26 @@ def test_what_is_no_file_is_never_opened(bench: Bench) -> None:
 
 
 def test_a_device_is_named_and_never_opened(bench: Bench) -> None:
-    """`zero` has no end, and `full` takes nothing: whoever opened them would be told otherwise."""
-    for name, minor in (("zero", 5), ("full", 7)):
-        try:
-            os.mknod(bench.workspace / name, 0o600 | stat.S_IFCHR, os.makedev(1, minor))
-        except PermissionError:
-            pytest.skip("only root makes devices, and not everywhere")
-        assert bench.error("read_file", path=name) == f"{name} is a device, not a file"
+    """`zero` has no end, and `full` takes nothing: whoever opened them would be told otherwise. Everybody has those of
+    the system; in a workspace only root makes some, and not everywhere."""
+    of_the_system = replace(bench, attached=Path("/dev"))
+    made = [name for name, minor in (("zero", 5), ("full", 7)) if _is_made(bench.workspace / name, minor)]
+    for name in ("input/zero", "input/full", *made):
+        assert of_the_system.error("read_file", path=name) == f"{name} is a device, not a file"
+    for name in made:
         assert bench.error("write_file", path=name, content="x") == f"{name} is a device and is not replaced"
         assert f"{name} is a device" in bench.error("patch", path=name, old="x", new="y")
-    assert "[no match in 0 files" in bench.text("search_files", pattern="x")
-    assert "zero\tdevice\t" in bench.text("list_files")
+    assert "[no match in 0 files" in bench.alone().text("search_files", pattern="x")
+    listed = bench.text("list_files")
+    assert [name for name in made if f"{name}\tdevice\t" not in listed] == []
+
+
+def _is_made(path: Path, minor: int) -> bool:
+    try:
+        os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, minor))
+    except PermissionError:
+        return False
+    return True
 
 
 def test_a_folder_three_hundred_levels_deep_is_read_and_not_walked_for_ever(bench: Bench) -> None:
