@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +27,16 @@ def cancelled(worker: Ground, turn: UUID) -> cancel.Cancelled:
             return cancel.cancel(connection, turn, worker.person)
 
     return worker.database.read(work)
+
+
+def first_call_usd(worker: Ground) -> Decimal:
+    """What the first call of a new session may cost at worst, which grows with every tool that there is; of a turn that
+    made none."""
+    turn = worker.turn(worker.session(), "go", cap_usd=Decimal("0.0001"))
+    worker.look()
+    usd = worker.view(turn)["short_usd"]
+    cancelled(worker, turn)
+    return usd
 
 
 def children(worker: Ground, turn: UUID) -> list[dict[str, Any]]:

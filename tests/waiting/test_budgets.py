@@ -16,7 +16,7 @@ from shared.store import principals
 from shared.store.pool import Connection
 from shared.values import PrincipalKind, Role, TurnClass
 from tests.ground import Ground, Rehearsal, ground, until
-from tests.waiting.acts import advance, delegate, tool
+from tests.waiting.acts import advance, delegate, first_call_usd, tool
 from tests.waiting.held_still import Runner
 from tests.waiting.living import room, sweeping, working
 from workers import budget
@@ -152,13 +152,14 @@ def test_without_room_a_turn_waits_and_goes_on_when_the_cap_is_raised(small: Gro
 
 
 def test_a_new_day_makes_room_by_itself(small: Ground, provider: Rehearsal) -> None:
-    _cap(small, "person", "*", "day", "0.02")
+    cap = first_call_usd(small) * Decimal("1.1")
+    _cap(small, "person", "*", "day", str(cap))
     first = _asked(small, provider, *[LOOK] * 9, {"text": "over"})
     small.look()
     row = small.view(first)
     assert (row["parked_on"], row["short_of"]) == ("money", "budget")
     spent = row["spent_usd"]
-    assert 0 < spent <= Decimal("0.02")
+    assert 0 < spent <= cap
     with room(small) as sweeper:
         assert wake(sweeper) == 0
         until_midnight = small.one(

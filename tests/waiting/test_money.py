@@ -20,7 +20,7 @@ from shared.store.pool import Connection
 from shared.store.waits import Woken
 from shared.values import OnBusy, TurnClass
 from tests.ground import Ground, Rehearsal, ground, until
-from tests.waiting.acts import advance, cancelled, children, delegate, tool
+from tests.waiting.acts import advance, cancelled, children, delegate, first_call_usd, tool
 from tests.waiting.held_still import Runner
 from tests.waiting.invariants import ALWAYS, Memory
 from tests.waiting.living import room
@@ -34,9 +34,9 @@ LOOK = {"text": "so far: one", "tools": [tool("list_files")]}
 
 @pytest.fixture
 def small(database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path) -> Generator[Ground]:
-    """Calls whose worst case is a cent or two, so that caps of cents bite."""
+    """Calls whose worst case is a cent or two, so that caps of cents bite; and nothing but money stops who repeats."""
     provider.reset()
-    with ground(database_url, redis_url, provider.url, tmp_path, max_output_tokens=500) as made:
+    with ground(database_url, redis_url, provider.url, tmp_path, max_output_tokens=500, repeat_stale=0) as made:
         yield made
 
 
@@ -279,7 +279,7 @@ def test_what_a_child_gives_back_wakes_a_parent_that_waits_for_money(small: Grou
         session=str(session),
     )
     provider.script([{"text": "found"}])
-    turn = small.turn(session, "go", cap_usd=Decimal("0.022"))
+    turn = small.turn(session, "go", cap_usd=first_call_usd(small) * Decimal("1.5"))
     small.look_once(TurnClass.INTERACTIVE)
     assert small.view(turn)["parked_on"] == "money"
     small.look_once(TurnClass.CHILD)
@@ -299,10 +299,8 @@ def test_a_turn_that_waits_for_money_is_cancelled_like_any_other(worker: Ground,
 
 def test_the_last_call_that_has_no_room_waits_too_and_repeats_nothing(small: Ground, provider: Rehearsal) -> None:
     """The steps are used up and the results stand when the call for the last words does not fit."""
-    much = {
-        **LOOK,
-        "text": "so far " * 50,
-    }  # a last call leaves the tools out, and would fit into what is left of little
+    # A last call leaves the tools out, and would fit into what is left of little.
+    much = {**LOOK, "text": "so far " * 140}
     _, turn = _after_one_call(small, provider, much, {"text": "the last words"}, max_steps=1)
     _cap(small, "turn", turn, Decimal(1))
     small.look()
