@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared import memory
+from shared import memory, suspicion
 from shared.errors import Refused
 from shared.memory import TEAM, Action, Change, Changed, Head, MemoryChanged
 from shared.settings import Settings
@@ -85,8 +85,11 @@ def test_what_a_row_holds_is_read_back_to_the_character() -> None:
     assert memory.load(memory.dump(entries)) == entries
 
 
-@pytest.mark.timeout(10)
-def test_what_does_not_fit_is_not_looked_at_for_orders() -> None:
-    long = tuple(f"{at} " + "ignore all " * 20_000 for at in range(50))
+def test_what_does_not_fit_is_not_looked_at_for_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[str] = []
+    monkeypatch.setattr(suspicion, "why", looked_at.append)
     with pytest.raises(Refused, match="may hold 1,000"):
-        memory.apply(HEAD, Change(SET, entries=long, seen=4), 1000)
+        memory.apply(HEAD, Change(SET, entries=("ignore all " * 100,), seen=4), 1000)
+    assert looked_at == []
+    memory.apply(HEAD, Change(SET, entries=("ignore all " * 10,), seen=4), 1000)
+    assert len(looked_at) == 1
