@@ -21,6 +21,14 @@ from deploy.local import processes
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.fixture(autouse=True)
+def hangups() -> Generator[None]:
+    """SIGHUP is heard: a suite that was begun under `nohup` ignores it, and so would all that it starts."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture
 def folder() -> Generator[Path]:
     """Short enough for sockets inside; pytest's own folders may not be."""
