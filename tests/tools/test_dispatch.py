@@ -135,6 +135,7 @@ def test_what_no_tool_should_give_is_cut(bench: Bench, monkeypatch: pytest.Monke
         del context, arguments
         return ToolResult("\x00" + "a" * dispatch.MOST_CHARS)
 
+    monkeypatch.setattr(dispatch, "MOST_CHARS", 100_000)
     monkeypatch.setattr("workers.tools.dispatch.TOOLS", _tool("wordy", wordy))
     text = bench.text("wordy")
     assert text == "\ufffd" + "a" * (dispatch.MOST_CHARS - 1) + "\n[1 more characters left out]"

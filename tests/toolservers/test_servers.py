@@ -8,18 +8,21 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import psutil
+import pytest
 
 from deploy.drill.rig import until
 from shared.mcp import McpServer
 from shared.values import Repeat
 from tests.ground import Ground, Rehearsal
-from tests.toolservers.conftest import Running, Start
+from tests.toolservers.conftest import Running, Start, hostile
 from workers import snapshot
+from workers.mcp.server import Server
 from workers.mcp.servers import Servers
 from workers.tools import child, dispatch, registry
 from workers.tools.context import Came
@@ -204,6 +207,35 @@ def test_a_tool_that_comes_late_is_there_at_the_next_epoch_and_changes_no_prompt
     assert "mcp_own_late" not in snapshot.of_prefix(worker.database, prefix)
     new = worker.one("select prefix from sessions where id = %s", fresh)["prefix"]
     assert "mcp_own_late" in snapshot.of_prefix(worker.database, new)
+
+
+def test_a_server_that_is_there_only_after_the_end_offers_nothing(
+    worker: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread does not end in time, as on a machine with much else to do."""
+    closed, left = threading.Event(), threading.Event()
+
+    def connected(server: Server) -> None:
+        closed.wait(60)
+        server.listed = [{"name": "late", "description": "", "schema": '{"type": "object"}'}]
+
+    def never_waits(thread: threading.Thread, timeout: float | None = None) -> None:
+        del thread, timeout
+
+    class Late(Servers):
+        def _look_after(self, name: str) -> None:
+            super()._look_after(name)
+            left.set()
+
+    monkeypatch.setattr(Server, "connected", connected)
+    monkeypatch.setattr(threading.Thread, "join", never_waits)
+    mcp = {"own": hostile("fine", tmp_path)}
+    servers = Late(worker.settings.model_copy(update={"mcp": mcp, "mcp_wait_s": 0.1}))
+    servers.start()
+    servers.close()
+    closed.set()
+    assert left.wait(60)
+    assert [name for name in registry.TOOLS if name.startswith("mcp_own")] == []
 
 
 def put(folder: Path, name: str, value: str) -> None:

@@ -71,8 +71,9 @@ class Servers:
             server.close()
         for thread in self._threads:
             thread.join(2)
-        for name in self._configs:
-            registry.carry(mcp.tool_name(name, ""), ())
+        with self._lock:
+            for name in self._configs:
+                registry.carry(mcp.tool_name(name, ""), ())
 
     def state(self) -> dict[str, str | None]:
         """Why each server cannot be used, None where it can."""
@@ -118,7 +119,9 @@ class Servers:
         self._left_out[name] = found.left_out
         for tool, why in found.left_out.items():
             _log.warning("mcp.tool_left_out", server=name, tool=tool, why=why)
-        registry.carry(mcp.tool_name(name, ""), [self._tool(name, offer) for offer in found.offers])
+        with self._lock:  # whoever is late must not offer tools of servers that are closed
+            if not self._stop.is_set():
+                registry.carry(mcp.tool_name(name, ""), [self._tool(name, offer) for offer in found.offers])
 
     def _tool(self, name: str, offer: Offer) -> Tool:
         config = self._configs[name]
