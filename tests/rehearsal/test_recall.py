@@ -63,6 +63,27 @@ def test_without_a_trace_it_searches_twice_and_then_says_that_it_found_nothing()
     assert _wish(_asks(tools=())) == f"I cannot find what {SUBJECT} is."
 
 
+def _hit(session: str, found: str, handle: str) -> str:
+    said = f"    found   tool: {found}"
+    return f"session {session} (untitled), 2026-11-30 02:00 UTC, now summarised:\n{said}\n    whole   {handle}"
+
+
+def test_what_a_hit_names_is_read_and_then_its_conversation_is_searched_however_long_the_list_is() -> None:
+    ours, theirs = "6b1f0a52-3c1e-4d43-9d55-0f6d8f3a9a11", "0d9c4b1e-7a44-4c3b-8a0e-2f1b7c5d6e22"
+    listed = (
+        f"{_hit(theirs, 'osprey-3 ' * 300, 'result:9.9')}\n{_hit(ours, 'data/kestrel-7-004.json', HANDLE)}\n[2 shown]"
+    )
+    first = _ran("session_search", {"query": SUBJECT}, listed)
+    assert _wish(_asks(after=first)) == ("read_artifact", {"handle": HANDLE})
+    page = _ran("read_artifact", {"handle": HANDLE}, "a call and no more", 1)
+    assert _wish(_asks(after=(*first, *page))) == ("session_search", {"query": "Kestrel-7"})
+    again = _ran("session_search", {"query": "Kestrel-7"}, listed, 2)
+    within = {"query": "Kestrel-7", "session": ours}
+    assert _wish(_asks(after=(*first, *page, *again))) == ("session_search", within)
+    nothing = _ran("session_search", within, "[nothing found]", 3)
+    assert _wish(_asks(after=(*first, *page, *again, *nothing))) == f"I cannot find what {SUBJECT} is."
+
+
 def test_a_question_of_an_earlier_turn_is_no_answer() -> None:
     earlier = {"role": "user", "content": f"Question: what is {SUBJECT}?"}
     told = {"role": "assistant", "content": f"I cannot find what {SUBJECT} is."}

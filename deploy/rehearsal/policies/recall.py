@@ -1,7 +1,8 @@
 """Owns the recall policy: a question about one fact, answered from what the request shows, else looked for.
 
 It sees the request alone. Where the fact stands nowhere in it, it pages back what was cut away near the thing asked
-for, or searches, whichever is offered, and says so when it finds nothing.
+for, or searches, reads what a hit names and looks within its conversation, whichever is offered, and says so when it
+finds nothing.
 """
 
 import re
@@ -14,6 +15,7 @@ from deploy.rehearsal.policies.view import texts_of
 from deploy.rehearsal.reply import Reply, ToolWish
 
 ASKED: Final = re.compile(r"Question: what is (?P<subject>.+?)\?")
+HIT: Final = re.compile(r"^session (?P<session>[0-9a-f-]{36}) .*$(?P<told>(?:\n .*)*)", re.MULTILINE)
 HANDLE: Final = re.compile(r"(?:result:\d+\.\d+|artifact:[0-9a-f-]{36})")
 NEXT: Final = re.compile(r"offset[=: ]+\"?(\d+)")
 MOST: Final = 6
@@ -96,10 +98,13 @@ def _next(messages: list[Json], subject: str, done: int, offered: set[str]) -> T
         for handle in _handles(results, messages, thing):
             if not any(tool == PAGE and known == handle for tool, known, _ in used):
                 return ToolWish(PAGE, {"handle": handle})
-    searched = [one.input.get("query") for one in asked if one.tool == SEARCH]
-    for query in (subject, subject.rpartition(" ")[2]):
+    searched = [one.input for one in asked if one.tool == SEARCH]
+    queries: list[Json] = [{"query": subject}, {"query": subject.rpartition(" ")[2]}]
+    # One hit a conversation is shown: others of it are found within.
+    near = dict.fromkeys(hit["session"] for one in asked for hit in _hits(one, thing))
+    for query in (*queries, *({**queries[1], "session": session} for session in near)):
         if SEARCH in offered and query not in searched:
-            return ToolWish(SEARCH, {"query": query})
+            return ToolWish(SEARCH, query)
     for one in results:
         path = one.input.get("path")
         if READ in offered and isinstance(path, str) and thing in path and not any(t == READ for t, _, _ in used):
@@ -124,8 +129,9 @@ def _handles(results: list[_Result], messages: list[Json], thing: str) -> list[s
     """Handles of what was cut away near the thing: its call or its line names it. Newest first."""
     found: list[str] = []
     for one in reversed(results):
-        named = thing in str(one.input).lower() or thing in one.text.lower()
-        if len(one.text) < 2_000 and named:
+        if one.tool == SEARCH:
+            found += [handle for hit in _hits(one, thing) for handle in HANDLE.findall(hit["told"])]
+        elif len(one.text) < 2_000 and (thing in str(one.input).lower() or thing in one.text.lower()):
             found += HANDLE.findall(one.text)
     for message in reversed(messages):
         for text in _texts(message["content"]):
@@ -133,6 +139,11 @@ def _handles(results: list[_Result], messages: list[Json], thing: str) -> list[s
                 if thing in line.lower():
                     found += HANDLE.findall(line)
     return list(dict.fromkeys(found))
+
+
+def _hits(result: _Result, thing: str) -> list[re.Match[str]]:
+    """Of a search, those that name the thing."""
+    return [hit for hit in HIT.finditer(result.text) if result.tool == SEARCH and thing in hit["told"].lower()]
 
 
 def _results(messages: list[Json]) -> list[_Result]:
