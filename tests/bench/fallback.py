@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from typing import Any
 
 from tests.bench.figures import Figure
 from tests.bench.house import LIMIT, SMALL_MODEL, House
@@ -41,7 +42,7 @@ def drive(house: House) -> list[Figure]:
         other.post(
             "script", {"policy": "steps", "steps": 1, "tool": "list_files", "input": {"path": "."}, "text": "There."}
         )
-        more = {
+        more: dict[str, Any] = {
             "PROVIDERS": json.dumps({"openai": {"base_url": other.url}}), "FALLBACKS": f"*=openai:{OTHER}",
             "TEST_CLOCK": 1, "LOG_LEVEL": "warning", "STRICT": 1,
         }  # fmt: skip

@@ -23,7 +23,8 @@ class Keys:
 
     def __init__(self, fleet: Fleet, count: int, limit: Limit, order: Order) -> None:
         mark = uuid.uuid4().hex[:8]
-        self.fleet, self.order, self.limit = fleet, order, limit
+        self.fleet, self.limit = fleet, limit
+        self.order: Order = order
         self.provider = f"p{mark}"
         self.names = tuple(f"{self.provider}:{at}" for at in range(count))
 
@@ -33,8 +34,8 @@ class Keys:
         )
         return self.fleet.take(asked)
 
-    def tell(self, at: float, told: Told, key: int = 0, **more: Any) -> None:
-        self.fleet.tell(self.provider, self.names[key], told, T0 + at, **({"ok": True, "strikes": 1} | more))
+    def tell(self, at: float, told: Told, key: int = 0, *, more: float = 0.0) -> None:
+        self.fleet.tell(self.provider, self.names[key], told, T0 + at, ok=True, more=more, strikes=1)
 
     def cool(self, at: float, told_s: float | None = None, key: int | None = 0) -> tuple[float, int]:
         return self.fleet.cool(self.provider if key is None else self.names[key], T0 + at, told_s, 1.0, 60.0)
@@ -152,7 +153,7 @@ def test_a_key_that_is_left_alone_is_passed_over_and_probed_once(keys: Make) -> 
     assert isinstance(probe, Took)
     assert (probe.at, probe.strikes) == (0, 1)
     assert made.take(7_002) == Wait(1_000, True, 1)  # one probe is out
-    made.tell(7_500, Told(), strikes=1)
+    made.tell(7_500, Told())
     assert isinstance(made.take(20_000), Took)
 
 
@@ -174,7 +175,7 @@ def test_strikes_double_the_rest_and_a_lost_probe_is_followed_by_another(keys: M
 def test_a_success_from_before_the_rest_does_not_end_it(keys: Make) -> None:
     made = keys()
     made.cool(0, 30.0)
-    made.tell(1_000, Told(), strikes=1)
+    made.tell(1_000, Told())
     assert isinstance(made.take(2_000), Wait)
 
 
