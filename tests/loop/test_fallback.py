@@ -11,6 +11,7 @@ import pytest
 
 from shared.store import transcript
 from tests.ground import Ground, Rehearsal, forget_keys, ground, rehearsing
+from workers.providers import routes
 
 OTHER = "gpt-6.1-sol"
 CHAIN: dict[str, Any] = {"fallbacks": f"*=openai:{OTHER}"}
@@ -119,8 +120,9 @@ def test_while_any_link_is_up_no_turn_fails_and_while_none_is_it_sleeps(
 
 
 def test_a_key_that_was_exchanged_is_read_again_before_anything_else(
-    database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path
+    database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(routes, "LOOK_S", 600.0)
     provider.reset()
     provider.script([{"text": "with the new key"}])
     key = tmp_path / "keys" / "anthropic" / "a"
@@ -160,7 +162,7 @@ def test_a_refused_key_is_left_for_the_next_one_of_the_pool(
 
 def test_a_413_leaves_the_largest_out_and_summarises_nothing(worker: Ground, provider: Rehearsal) -> None:
     fault = {"kind": "status", "status": 413, "error_type": "request_too_large"}
-    long = {"path": "a.txt", "content": "word " * 20_000}
+    long = {"path": "a.txt", "content": "word " * 4_000}
     provider.script(
         [{"tools": [{"name": "write_file", "input": long}]}, {"text": "", "fault": fault}, {"text": "it is there"}]
     )
