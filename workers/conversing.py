@@ -139,7 +139,7 @@ def too_large(body: bytes) -> str:
     messages: list[dict[str, Any]] = value.get("messages") or value.get("input") or []
     for at, message in enumerate(messages):
         content: Any = message.get("content", message.get("output"))
-        parts: list[Any] = content if isinstance(content, list) else [content]
+        parts = cast("list[Any]", content) if isinstance(content, list) else [content]
         for number, block in enumerate(parts):
             told = cast("dict[str, Any]", block).get("type", "part") if isinstance(block, dict) else "text"
             sizes.append((len(orjson.dumps(block)), f"{str(told)[:40]} {number} of message {at}"))

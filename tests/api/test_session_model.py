@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from shared.values import EventKind
 from tests.api.serving import Api, Person
 from tests.ground import Ground, Rehearsal, ground
 
@@ -34,10 +36,10 @@ def test_the_next_turn_is_answered_by_the_new_model_and_tells_first_what_that_co
     worker.look()
     (call,) = worker.rows("select model, status from calls where turn = %s", turn)
     assert (call["model"], call["status"]) == (NEW, "settled")
-    events = worker.events(worker.view(turn)["id"])
+    events = worker.events(UUID(turn))
     kinds = [event.kind for event in events]
-    assert kinds.index("model.switched") < kinds.index("step.started")
-    (told,) = [event.data for event in events if event.kind == "model.switched"]
+    assert kinds.index(EventKind.MODEL_SWITCHED) < kinds.index(EventKind.STEP_STARTED)
+    (told,) = [event.data for event in events if event.kind is EventKind.MODEL_SWITCHED]
     assert (told["left"], told["to"]) == (f"anthropic:{old}", f"anthropic:{NEW}")
     assert told["tokens"] > 0
     assert told["cost_usd"] > 0
