@@ -92,6 +92,7 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
             timeouts=wire.Timeouts(first_byte_s=settings.first_byte_timeout_s, between_s=settings.read_timeout_s),
         )
     except CallCut as cut:
+        routing.cut(ports, held, ticket, began=cut.partial.began)
         reason = held.interrupted()
         if cut.reason == STEERED and reason in (None, Interrupt.DRAIN, Interrupt.YIELD):
             return Steered(cut.partial)

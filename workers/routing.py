@@ -175,9 +175,12 @@ def failed(ports: Ports, held: Held, ticket: Ticket, recovery: Recovery, limits:
     told: Told = headers.read(limits, now)
     if told.requests is not None or told.tokens is not None:
         fleet.tell(ticket.link.provider, ticket.credential.id, told, at, ok=False)
-    provider = ticket.link.provider
-    if ticket.strikes and not recovery.rests:  # a probe that found the provider there, whatever it said of the key
-        fleet.tell(provider, provider, NOT_TOLD, at, ok=True, strikes=ticket.strikes)
+    provider, key = ticket.link.provider, ticket.credential.id
+    if (
+        ticket.strikes
+    ):  # a probe tells of both: a provider that is out is no failure of its key, nor the other way round
+        well = key if recovery.rests else provider
+        fleet.tell(well, well, NOT_TOLD, at, ok=True, strikes=ticket.strikes)
     # Where nobody would do in its place each turn is to hear at once what is wrong, and none to sleep for it.
     alone = recovery.fatal and not (another_key(ports, held, ticket) or may_leave(ports, held))
     if recovery.cools and not alone:
@@ -190,6 +193,18 @@ def failed(ports: Ports, held: Held, ticket: Ticket, recovery: Recovery, limits:
     if ticket.strikes:
         fleet.tell(provider, ticket.credential.id, NOT_TOLD, at, ok=True, strikes=ticket.strikes)
     return 0.0
+
+
+def cut(ports: Ports, held: Held, ticket: Ticket, *, began: bool) -> None:
+    """A call was stopped by us. A probe that is not waited for tells what it had seen; else another one may go soon."""
+    if not ticket.strikes:
+        return
+    at, fleet = held.now().timestamp() * 1_000, ports.routes.fleet
+    if began:
+        fleet.tell(ticket.link.provider, ticket.credential.id, NOT_TOLD, at, ok=True, strikes=ticket.strikes)
+        return
+    for name in (ticket.credential.id, ticket.link.provider):
+        fleet.cool(name, at, FIRST_REST_S, FIRST_REST_S, LONGEST_REST_S)
 
 
 def another_key(ports: Ports, held: Held, ticket: Ticket) -> bool:
