@@ -83,7 +83,7 @@ class Secrets:
         if NAME.fullmatch(name) is None:
             raise SecretMissing(f"{name[:80]!r} is no name of a secret: capital letters, digits and underscores")
         for scope in authority.scopes:
-            value = _read(self.folder / scope / name)
+            value = read_file(self.folder / scope / name)
             if value is None and scope == "team":
                 value = self.environ.get(VARIABLE + name)
             if value:
@@ -104,7 +104,7 @@ class Secrets:
             if NAME.fullmatch(path.name) is None:
                 continue
             try:
-                value = _read(path)
+                value = read_file(path)
             except SecretUnusable:
                 continue
             if value:
@@ -116,13 +116,13 @@ class Secrets:
         found: list[str] = []
         for path in sorted(self.folder.glob("*/**/*"))[:_MOST_FILES]:
             try:
-                _read(path)
+                read_file(path)
             except SecretUnusable as error:
                 found.append(error.message)
         return tuple(found)
 
 
-def _read(path: Path) -> str | None:
+def read_file(path: Path) -> str | None:
     """The text of a secret's file, less the end of its last line; None where there is none."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -148,6 +148,8 @@ def known(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[
     """Every key that a process with these settings could ever come by: what no text of its may hold."""
     addresses = (settings.database_url, settings.database_direct_url, settings.redis_url)
     passwords = (urlsplit(address).password for address in addresses if address)
-    own = (settings.provider_key, settings.token, settings.rehearsal_token, *passwords)
+    from shared.providers.credentials import known_keys  # noqa: PLC0415 - which reads files as this module does
+
+    own = (settings.provider_key, settings.token, settings.rehearsal_token, *passwords, *known_keys(settings, environ))
     found = (secret.value for secret in Secrets(settings.secrets_folder, environ).all())
     return tuple(value for value in (*own, *found) if value)

@@ -19,6 +19,7 @@ from shared import demands
 from shared.errors import SettingsError
 from shared.mcp import McpServer, servers
 from shared.providers import resolve
+from shared.providers.configured import ProviderSettings, configured
 from shared.secrets import VARIABLE
 
 PREFIX = "NIGHTSHIFT_"
@@ -50,6 +51,19 @@ class Settings(BaseModel):
     """Of the model, in tokens, where the catalogue does not know better than whoever runs it."""
     provider_base_url: str = ""
     provider_key: str = ""
+    providers: Annotated[dict[str, ProviderSettings], BeforeValidator(configured)] = Field(
+        default_factory=dict[str, ProviderSettings]
+    )
+    """Providers beside that one, and what holds for the keys of any: tables `[providers.NAME]`."""
+    fallbacks: str = ""
+    """Who answers while the session's own model does not, by profile: `profile=provider:model>provider:model`, with
+    commas between, `*` for the rest. The next turn asks the session's own model again."""
+    auxiliary: str = "session"
+    """Who writes summaries: `session>provider:model`, in this order; `session` is whoever the session speaks to."""
+    keys: Path | None = None
+    """Folder of providers' keys (shared/providers/credentials.py); `keys` of the home where it is not set."""
+    outage_s: float = Field(default=3600.0, gt=0)
+    """A turn whose every model has been out for so long ends."""
     rehearsal: bool = False
     rehearsal_token: str = ""
     """Of the rehearsal provider's control surface. A stack makes one where none is given."""
@@ -175,6 +189,10 @@ class Settings(BaseModel):
         return self.home / "secrets" if self.secrets is None else self.secrets
 
     @property
+    def keys_folder(self) -> Path:
+        return self.home / "keys" if self.keys is None else self.keys
+
+    @property
     def direct_url(self) -> str:
         """Where session state (advisory locks, LISTEN) is safe: the direct URL, else the only one."""
         return self.database_direct_url or self.database_url
@@ -200,6 +218,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         raise SettingsError(f"{PREFIX}{key.upper()}: {first['msg']} (got {_shown(key, values.get(key))})") from error
     _check_zone(settings.team_zone)
     demands.parse(settings.approve_tools)
+    resolve.check(settings)
     return resolve.with_key(settings, env)
 
 
@@ -228,7 +247,7 @@ def _nearest(key: str, known: set[str], prefix: str) -> str:
 
 
 def _shown(key: str, value: object) -> str:
-    secret = any(word in key for word in ("key", "token", "url", "mcp"))
+    secret = any(word in key for word in ("key", "token", "url", "mcp", "providers"))
     return "a value that is not shown" if secret else repr(value)
 
 

@@ -181,6 +181,7 @@ class EventKind(StrEnum):
     BUDGET_WARNING = "budget.warning"
     CHILD_STARTED = "child.started"
     CHILD_FINISHED = "child.finished"
+    MODEL_SWITCHED = "model.switched"
     REPAIRED = "transcript.repaired"
     PREFIX_BROKEN = "prefix.broken"
     LEFT_OUT = "prompt.left_out"

@@ -9,7 +9,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,8 +33,7 @@ from workers.hints import Turns
 from workers.look import Slots, look
 from workers.pause import Pauses
 from workers.ports import Ports
-from workers.process import provider_of
-from workers.providers import wire
+from workers.process import routes_of
 from workers.publish import Publisher
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -158,20 +157,30 @@ class Ground:
 
 
 @contextlib.contextmanager
-def ground(database_url: str, redis_url: str, provider_url: str, home: Path, **more: Any) -> Generator[Ground]:
-    """Parts of one worker, alive in `workers`, without a Celery consumer: tests ring by calling `look`."""
+def ground(
+    database_url: str,
+    redis_url: str,
+    provider_url: str,
+    home: Path,
+    environ: Mapping[str, str] | None = None,
+    **more: Any,
+) -> Generator[Ground]:
+    """Parts of one worker, alive in `workers`, without a Celery consumer: tests ring by calling `look`. `environ` is
+    where keys are looked for."""
+    more = {"provider_key": "test"} | more
     settings = Settings(
-        home=home, database_url=database_url, redis_url=redis_url, provider_base_url=provider_url, provider_key="test",
-        rehearsal=True, strict=True, **more,
+        home=home, database_url=database_url, redis_url=redis_url, provider_base_url=provider_url, rehearsal=True,
+        strict=True, **more,
     )  # fmt: skip
+    forget_keys(redis_url)
     logs.configure("warning")
     life = Life(settings, "worker", settings.slots, settings.classes)
     assert life.start(10)
     database = Database(database_url, size=6, wait_s=10, patience_s=30)
-    client = wire.open_client(provider_of(settings))
+    routes = routes_of(settings, database, environ or {})
     publisher = Publisher(stream.connect(redis_url), life.may_act)
     ports = Ports(
-        settings, database, client, publisher, life, doorbell.Doorbell(doorbell.celery_app(redis_url)),
+        settings, database, routes, publisher, life, doorbell.Doorbell(doorbell.celery_app(redis_url)),
         Pauses(settings.pause_at),
     )  # fmt: skip
     with database.connection() as connection:
@@ -181,8 +190,17 @@ def ground(database_url: str, redis_url: str, provider_url: str, home: Path, **m
     finally:
         publisher.close()
         life.stop("test over")
-        wire.close_client(client)
+        routes.close()
         database.close()
+
+
+def forget_keys(redis_url: str) -> None:
+    """What another test's provider was found to be is no news of this one's."""
+    client: Any = stream.connect(redis_url)
+    names = list(client.scan_iter(match="nightshift:manners:*"))
+    if names:
+        client.delete(*names)
+    client.close()
 
 
 @contextlib.contextmanager

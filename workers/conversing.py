@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any, cast
 
+import orjson
 import structlog
 
 from shared.request import blocks, estimate
 from shared.values import CallStatus, EventKind, Purpose, Refund
-from workers import leading
+from workers import leading, routing
 from workers.emit import emit
 from workers.held import STEERED, Held, Interrupt
 from workers.pause import Point
@@ -23,6 +25,7 @@ from workers.providers.faults import CallCut, CallFailed
 from workers.providers.replies import Partial, Reasoning, Reply, Text, ToolCall, Usage
 from workers.recording import Outcome, Run
 from workers.reserving import Planned
+from workers.routing import Ticket
 
 _FAR_OFF = 8
 """The estimate counts too much on purpose; a bill of so many times as much is no bill for this request."""
@@ -44,8 +47,12 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
+    """`ticket` is None where nothing went out. `rests_s`: for how long its key or its provider is left alone."""
+
     recovery: Recovery
     error: CallFailed
+    ticket: Ticket | None = None
+    rests_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +76,76 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
     settings = ports.settings
     # The words of an aside are no answer, and it reads no person's: nobody is shown it.
     aside = planned.purpose in (Purpose.SUMMARY, Purpose.PING)
+    ticket = _ticket(ports, held, aside=aside)
+    if isinstance(ticket, CallFailed):
+        return Failed(failures.classify(ticket), ticket)
+    if len(planned.body) > MOST_BYTES:
+        told = CallFailed(too_large(planned.body), code="body_too_large")
+        return Failed(failures.classify(told), told)
     cancel = held.calling(steerable=not aside)
     try:
         reply = wire.stream(
-            ports.client,
+            ticket.client,
             planned.body,
             sink=_Sink(ports, held, aside=aside),
             cancel=cancel,
             timeouts=wire.Timeouts(first_byte_s=settings.first_byte_timeout_s, between_s=settings.read_timeout_s),
         )
     except CallCut as cut:
+        routing.cut(ports, held, ticket, began=cut.partial.began)
         reason = held.interrupted()
         if cut.reason == STEERED and reason in (None, Interrupt.DRAIN, Interrupt.YIELD):
             return Steered(cut.partial)
         return Cut(reason or Interrupt.CANCEL, cut.partial)
     except CallFailed as error:
-        return Failed(failures.classify(error), error)
+        recovery = failures.classify(error)
+        return Failed(recovery, error, ticket, routing.failed(ports, held, ticket, recovery, error.limits))
     finally:
         held.called()
+    routing.answered(ports, held, ticket, reply.limits, reply.usage)
     ports.pauses.at(Point.AFTER_CALL)
     return Answered(reply)
+
+
+def _ticket(ports: Ports, held: Held, *, aside: bool) -> Ticket | CallFailed:
+    """The call that the step has booked; one that stands beside it books its own and waits for it, but never long."""
+    if not aside:
+        ticket, held.ticket = held.ticket, None
+        if ticket is not None and ticket.link == routing.current(held):
+            return ticket
+    wait_s = 0.0
+    for _ in range(3):
+        got = routing.aside(ports, held)
+        if isinstance(got, routing.Nobody):
+            return CallFailed(got.why, code=got.code)
+        wait_s = got.wait_s
+        if wait_s > failures.IN_PLACE_S:
+            break
+        if wait_s:
+            held.wait(wait_s)
+        if isinstance(got, Ticket):
+            return got
+    return CallFailed("the provider takes no calls now", code="provider_resting", retry_after_s=wait_s)
+
+
+MOST_BYTES = 30_000_000
+"""A larger body is not sent: providers refuse one above 32 MB, some after reading it whole (issue; Anthropic)."""
+_NAMED = 3
+
+
+def too_large(body: bytes) -> str:
+    """Why a body is not sent, with its largest blocks by their place, kind and size: none of their words."""
+    sizes: list[tuple[int, str]] = []
+    value: dict[str, Any] = orjson.loads(body)
+    messages: list[dict[str, Any]] = value.get("messages") or value.get("input") or []
+    for at, message in enumerate(messages):
+        content: Any = message.get("content", message.get("output"))
+        parts = cast("list[Any]", content) if isinstance(content, list) else [content]
+        for number, block in enumerate(parts):
+            told = cast("dict[str, Any]", block).get("type", "part") if isinstance(block, dict) else "text"
+            sizes.append((len(orjson.dumps(block)), f"{str(told)[:40]} {number} of message {at}"))
+    named = ", ".join(f"{name} ({size / 1e6:.1f} MB)" for size, name in sorted(sizes, reverse=True)[:_NAMED])
+    return f"the request has {len(body) / 1e6:.1f} MB and at most 30 may be sent; its largest blocks: {named}"
 
 
 class _Sink:

@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from shared.models import Limits
+from shared.providers.chains import Link
 from shared.request.assembled import Request
 from shared.request.projection import MessageRow
 from shared.store.waits import Woken
@@ -150,8 +151,28 @@ class Held:
     """Of the failed call that this step still has to make again; None where the step begins anew."""
     limits: Limits
     """Of its model."""
+    primary: Link
+    """What the session itself speaks to; `claim` has what this turn does, which is another while that is out."""
+    spoke: str | None
+    """To which link the last call of the conversation went: its cache, and its signed reasoning, are there alone."""
     money_late: bool
     """It has waited for money for as long as it may: if it is short still, it ends."""
+    out_s: float | None = None
+    """For how long no link has taken its call; None where one has."""
+    avoided: set[Link] = field(default_factory=set[Link])
+    """Links that failed this turn for a while: asked last."""
+    refused: dict[Link, tuple[str, str]] = field(default_factory=dict[Link, tuple[str, str]])
+    """Links that cannot do for this turn, with the code and the sentence that say why."""
+    ticket: Any = None
+    """The booked call (routing.Ticket) that the step in progress has not made yet."""
+    key: str | None = None
+    """The key that answered last: a cache entry may be its alone."""
+    rested: int = 0
+    """Strikes of what was last found resting."""
+    lent: bool = False
+    """The call in progress goes to another model than the conversation's: without tools and signed reasoning."""
+    spilled: int = 0
+    """Of the step in progress: how often its largest blocks were left out."""
     draws: Draws | None = None
     request: Request | None = None
     judge: bool = True
@@ -222,6 +243,11 @@ class Held:
     @property
     def steps_used(self) -> int:
         return self.steps - self.refunds
+
+    def speak_to(self, link: Link, limits: Limits) -> None:
+        """From here on this turn's calls go there. What is known of sizes and of the cache is of the other model."""
+        self.claim = replace(self.claim, provider=link.provider, model=link.model)
+        self.limits, self.ticket, self.key = limits, None, None
 
     def adopt(self, prefix: str, tools: tuple[str, ...]) -> None:
         """The session has this prompt from here on, and the tools that it offers."""

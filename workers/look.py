@@ -17,7 +17,7 @@ from workers import claiming, drawing, faulting, loop, telling
 from workers.emit import emit
 from workers.held import Held, Interrupt
 from workers.hints import Turns
-from workers.loop import Ended, Parked, Released, TurnOutcome
+from workers.outcome import Ended, Parked, Released, TurnOutcome
 from workers.pause import Point
 from workers.ports import Ports
 from workers.sandbox.background import BACKGROUNDS

@@ -3,31 +3,33 @@ it."""
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
 from shared.errors import LeaseLost, NightshiftError
-from shared.values import CallStatus, EventKind, InboxKind, ParkReason, Purpose, Refund, TurnClass, TurnStatus
+from shared.values import EventKind, InboxKind, ParkReason, Purpose, Refund, TurnClass, TurnStatus
 from workers import (
     answering,
     asked,
+    booking,
     budget,
     circling,
     claiming,
     conversing,
+    failing,
     gathering,
-    leading,
     prefixing,
     recording,
     reserving,
     resuming,
+    routing,
     toolbatch,
 )
 from workers.circling import Stop
 from workers.emit import emit
 from workers.held import STEERED, Held, Interrupt
+from workers.outcome import Again, Ended, Parked, Released, Stepped, TurnOutcome
 from workers.pause import Point
 from workers.ports import Ports
 from workers.prompt import final as last_words
@@ -41,41 +43,6 @@ from workers.waiting import money, park, stands
 
 NO_RUNS = Batch(())
 CAP_CHANGES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    ending: Ending
-
-
-@dataclass(frozen=True, slots=True)
-class Parked:
-    reason: str
-    wait_s: float
-    why: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Released:
-    """Handed back as it is: by a draining worker, or, where it `gave_way`, to a question or an admin's stop."""
-
-    gave_way: bool = False
-
-
-TurnOutcome = Ended | Parked | Released
-
-
-@dataclass(frozen=True, slots=True)
-class _Stepped:
-    """A step is recorded: its results go into the next boundary. `silent`: the model ended without a word."""
-
-    batch: Batch
-    silent: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Again:
-    """The call failed and is made again in place."""
 
 
 def run_turn(ports: Ports, held: Held) -> TurnOutcome:
@@ -111,17 +78,16 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
             reserving.commit_rows(ports, held, gathered)
             outcome = _stopped(ports, held, stop)
         else:
-            prefixing.ensure(ports, held)
             outcome = _step(ports, held, gathered, silent=silent)
         match outcome:
             case Ended() | Parked() | Released():
                 return outcome
-            case _Stepped(batch, silent):
+            case Stepped(batch, silent):
                 looking = False
                 _give_way(ports, held)
             case Arrived():
                 looking = True
-            case _Again():
+            case Again():
                 batch = NO_RUNS
             case None:  # something arrived while the turn was ending: it goes on
                 batch, silent = NO_RUNS, False
@@ -159,8 +125,12 @@ def _sleep(ports: Ports, held: Held, batch: Batch) -> tuple[Batch, Parked | None
 
 def _step(
     ports: Ports, held: Held, gathered: gathering.Gathered, *, silent: bool
-) -> TurnOutcome | _Stepped | _Again | Arrived | None:
-    """Reserve, call, record, run the tools."""
+) -> TurnOutcome | Stepped | Again | Arrived | None:
+    """Book, reserve, call, record, run the tools."""
+    left = booking.book(ports, held, gathered)
+    if left is not None:
+        return left
+    prefixing.ensure(ports, held)
     planned = _plan(ports, held, gathered, silent=silent)
     if planned is None or isinstance(planned, Arrived):
         return planned
@@ -170,6 +140,8 @@ def _step(
             if why is None:
                 return None
             planned = replace(planned, message=why)
+        if routing.leave(ports, held, planned.code, planned.message):
+            return Again()
         return _end(ports, held, Ending(TurnStatus.FAILED, error_code=planned.code, error_text=planned.message))
     if isinstance(planned, Short):
         return _short(ports, held, planned)
@@ -179,7 +151,7 @@ def _step(
         case conversing.Answered(reply):
             return _answered(ports, held, planned, reply)
         case conversing.Failed() as failed:
-            return _failed(ports, held, planned, failed)
+            return failing.failed(ports, held, planned, failed)
         case conversing.Cut() as cut:
             return _cut(ports, held, planned, cut)
         case conversing.Steered(partial):
@@ -235,7 +207,7 @@ def _why_last(held: Held) -> last_words.Cause:
             return last_words.Cause.NO_TEXT
 
 
-def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnOutcome | _Stepped | None:
+def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnOutcome | Stepped | None:
     content, reasoning = conversing.content_of(reply)
     calls = reply.tool_calls if planned.purpose is Purpose.MAIN else ()
     runs = recording.runs_of(ports.life, calls, planned.step, partial(stands.held_back, ports, held))
@@ -263,7 +235,7 @@ def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnO
             consider.after_turn(ports, held, due)
             return Ended(ending) if recording.finished(ports, held, ending) else None
         return Ended(ending) if recorded.ended else None
-    return _Stepped(toolbatch.run_batch(ports, held, runs), silent=not runs)
+    return Stepped(toolbatch.run_batch(ports, held, runs), silent=not runs)
 
 
 def _ending(planned: Planned, reply: Reply) -> Ending | None:
@@ -282,56 +254,6 @@ def _ending(planned: Planned, reply: Reply) -> Ending | None:
     return None
 
 
-def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Failed) -> TurnOutcome | _Again | None:
-    """Book the failed call, then wait here, park, or give up."""
-    recovery, error = failed.recovery, failed.error
-    held.failed_tries += 1
-    held.failed_purpose = planned.purpose
-    spent, cost, source = conversing.assumed(held, planned, error.partial)
-    outcome = Outcome(
-        CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
-        unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.message,
-        request_id=error.request_id,
-    )  # fmt: skip
-    if recovery.overflow:
-        return _too_long(ports, held, planned, outcome)
-    drop = recovery.code == failures.REASONING_REFUSED and not held.reasoning_dropped
-    move = failures.RetryHere(0) if drop else failures.next_move(recovery, held.failed_tries, random.Random())
-    if isinstance(move, failures.GiveUp):
-        ending = Ending(TurnStatus.FAILED, error_code=recovery.code, error_text=recovery.message)
-        return Ended(ending) if recording.record(ports, held, planned, outcome, ending).ended else None
-    recorded = recording.record(ports, held, planned, outcome)
-    if recorded.cancel_requested:
-        held.interrupt(Interrupt.CANCEL)
-    emit(ports, held, EventKind.STEP_RESTARTED, reason=recovery.code, wait_s=round(move.wait_s, 2))
-    leading.step_back(ports, held)
-    if isinstance(move, failures.ParkBackoff):
-        recording.park(ports, held, "backoff", move.wait_s)
-        return Parked("backoff", move.wait_s)
-    if drop:
-        held.reasoning_dropped = True
-        prefixing.begin_epoch(ports, held, "signed reasoning was refused")
-    held.wait(move.wait_s)
-    return _Again()
-
-
-def _too_long(ports: Ports, held: Held, planned: Planned, outcome: Outcome) -> TurnOutcome | _Again:
-    """The provider's own word that the prompt does not fit counts for more than any projection: it is made shorter and
-    sent again. The step that it cost is given back, and counted when it is made."""
-    counted = planned.purpose is Purpose.MAIN
-    refund = Refund.REDUCTION if counted else None
-    if recording.record(ports, held, planned, replace(outcome, refund=refund)).cancel_requested:
-        held.interrupt(Interrupt.CANCEL)
-    if counted:
-        held.failed_purpose = None
-    why = consider.overflowed(ports, held)
-    if why is not None:
-        code = failures.CONTEXT_OVERFLOW
-        return _end(ports, held, Ending(TurnStatus.FAILED, error_code=code, error_text=why))
-    emit(ports, held, EventKind.STEP_RESTARTED, reason=failures.CONTEXT_OVERFLOW, wait_s=0.0)
-    return _Again()
-
-
 def _cut(ports: Ports, held: Held, planned: Planned, cut: conversing.Cut) -> TurnOutcome:
     """Keep the visible text, marked cut; a drained turn starts that step anew elsewhere."""
     drained = cut.reason is Interrupt.DRAIN
@@ -341,7 +263,7 @@ def _cut(ports: Ports, held: Held, planned: Planned, cut: conversing.Cut) -> Tur
     return _stopped(ports, held, cut.reason)
 
 
-def _steered(ports: Ports, held: Held, planned: Planned, partial: Partial) -> _Stepped:
+def _steered(ports: Ports, held: Held, planned: Planned, partial: Partial) -> Stepped:
     """Keep the visible text as what the model said so far; the words that cut it follow at the next boundary. Nothing
     else of the answer is kept: reasoning is signed for an answer that never came, and no half-made call may run. The
     step is given back where it had been counted, and what comes next is no repeat of a call that failed."""
@@ -351,7 +273,7 @@ def _steered(ports: Ports, held: Held, planned: Planned, partial: Partial) -> _S
     held.failed_purpose = None
     if not kept:
         emit(ports, held, EventKind.STEP_RESTARTED, step=planned.step, reason=STEERED)
-    return _Stepped(NO_RUNS)
+    return Stepped(NO_RUNS)
 
 
 def _keep(ports: Ports, held: Held, planned: Planned, outcome: Outcome, text: str) -> bool:

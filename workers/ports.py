@@ -10,7 +10,7 @@ from shared.settings import Settings
 from shared.store.pool import Database
 from shared.telemetry.ring import Telemetry
 from workers.pause import Pauses
-from workers.providers.client import Client
+from workers.providers.routes import Routes
 from workers.publish import Publisher
 
 
@@ -18,7 +18,7 @@ from workers.publish import Publisher
 class Ports:
     settings: Settings
     database: Database
-    client: Client
+    routes: Routes
     publisher: Publisher
     life: Life
     doorbell: Doorbell

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 import structlog
 
 from shared import memory, shared_prefix
 from shared.memory import Kind
-from shared.request import blocks
+from shared.providers import resolve
+from shared.providers.chains import Link
+from shared.request import blocks, estimate
 from shared.request.assembled import Request
 from shared.store import memories, transcript
 from shared.store.statements import step
@@ -21,6 +23,8 @@ from workers.held import Claim, Held
 from workers.ports import Ports
 from workers.prompt import child, system
 from workers.prompt.prefix import prefix_digest
+from workers.providers import prices
+from workers.providers.replies import Usage
 from workers.tools import registry
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -109,6 +113,51 @@ def begin_epoch(ports: Ports, held: Held, cause: str) -> None:
     """
     row = fence.write(ports, held, step.PREFIX_ADOPT, {"digest": held.prefix, "cause": cause})
     held.new_epoch(row["last_edit"])
+
+
+def switch(ports: Ports, held: Held, to: Link, why: str) -> None:
+    """This turn's calls go to another model from here on. Where the conversation was with one, that is an epoch of its
+    own, and whoever watches is told what it costs. Raises LeaseLost."""
+    left = held.spoke
+    values = {"provider": to.provider, "model": to.model, "to": str(to)}
+    if to == held.primary:
+        values |= {"provider": None, "model": None}
+    if held.prefix is None or left is None or left == str(to):
+        if (held.claim.provider, held.claim.model) != (to.provider, to.model):
+            fence.write(ports, held, step.SPEAK, values)
+            held.speak_to(to, resolve.limits(ports.settings, to.provider, to.model))
+        return
+    tokens = _size(ports, held, to)
+    cost = prices.price(
+        to.model, Usage(cache_write_5m=tokens) if marks(ports, to) else Usage(input=tokens), datetime.now(UTC),
+        provider=to.provider,
+    )  # fmt: skip
+    priced = "at a price that is not known" if cost.usd is None else f"for about ${cost.usd:.4f}"
+    cause = f"from {left} to {to}, {why}: about {tokens} tokens are read anew, {priced}"
+    row = fence.write(ports, held, step.SWITCH, {**values, "cause": cause[:2_000]})
+    held.speak_to(to, resolve.limits(ports.settings, to.provider, to.model))
+    held.baseline, held.spoke = None, str(to)
+    held.context = replace(held.context, prefix_warm_until=None)
+    held.new_epoch(row["last_edit"])
+    emit(
+        ports, held, EventKind.MODEL_SWITCHED, left=left, to=str(to), why=why, tokens=tokens,
+        cost_usd=None if cost.usd is None else float(cost.usd),
+    )  # fmt: skip
+    _log.warning(
+        "model.switched", session=str(held.claim.session), turn=str(held.claim.turn), left=left, to=str(to), why=why,
+        tokens=tokens,
+    )  # fmt: skip
+
+
+def marks(ports: Ports, to: Link) -> bool:
+    return ports.routes.declared(to.provider).route.marks
+
+
+def _size(ports: Ports, held: Held, to: Link) -> int:
+    """Tokens of the conversation as it stands, as the other model counts them, about."""
+    if held.baseline is not None:
+        return held.baseline[1]
+    return estimate.estimate(held.request or cold_request(ports, held), to.model)
 
 
 def cold_request(ports: Ports, held: Held, *, final: bool = False) -> Request:

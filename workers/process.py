@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -24,7 +24,6 @@ from shared import doorbell, logs, redact, secrets, stream
 from shared import settings as settings_module
 from shared.errors import FAILED, NightshiftError, exit_code
 from shared.life import Life
-from shared.providers import resolve
 from shared.settings import Settings
 from shared.store import revision
 from shared.store.pool import Database
@@ -34,10 +33,12 @@ from workers.hearing import Hearing
 from workers.held import Interrupt
 from workers.hints import Hints, Turns
 from workers.look import Slots, look
+from workers.manners.fleet import Fleet
+from workers.manners.workers import Workers
 from workers.mcp.servers import Servers
 from workers.pause import Pauses
 from workers.ports import Ports
-from workers.providers import wire
+from workers.providers.routes import Routes
 from workers.publish import Publisher
 from workers.sandbox import wall
 from workers.tools import child
@@ -81,11 +82,14 @@ def _serve(settings: Settings) -> int:
     life.start()
     app = doorbell.celery_app(settings.redis_url, connections=settings.slots + 8)
     redis_client = stream.connect(settings.redis_url, connections=32)
+    database = Database(settings.database_url, size=POOL_SIZE, wait_s=POOL_WAIT_S)
+    routes = routes_of(settings, database)
+    routes.check()
     telemetry, stop_telling = telling.begin(settings, life.boot_id)
     ports = Ports(
         settings=settings,
-        database=Database(settings.database_url, size=POOL_SIZE, wait_s=POOL_WAIT_S),
-        client=wire.open_client(provider_of(settings)),
+        database=database,
+        routes=routes,
         publisher=Publisher(redis_client, life.may_act),
         life=life,
         doorbell=doorbell.Doorbell(app),
@@ -115,6 +119,7 @@ def _serve(settings: Settings) -> int:
         stop_telling()
         ports.publisher.close()
         life.stop("drained" if life.draining else "consumer ended")
+        routes.close()
         ports.database.close()
     return FAILED if hearing.deaf else code
 
@@ -124,11 +129,14 @@ def _end_me() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def provider_of(settings: Settings) -> wire.Provider:
-    """Where calls go, by what is set explicitly, the provider's name, the address, the default."""
-    declared = resolve.declared(settings)
-    resolve.check_key(settings.provider_key, declared)
-    return wire.Provider(declared.base_url, settings.provider_key or "none", declared.wire, declared=declared)
+MANNERS_WAIT_S = 0.5
+"""For Redis, before a call goes out by what this process knows alone."""
+
+
+def routes_of(settings: Settings, database: Database, environ: Mapping[str, str] = os.environ) -> Routes:
+    """The providers that calls go to, with a connection of its own to what the fleet knows of their keys."""
+    client = stream.connect(settings.redis_url, connections=16, timeout_s=MANNERS_WAIT_S)
+    return Routes(settings, Fleet(client, Workers(database).count), environ)
 
 
 def hearing_of(

@@ -217,14 +217,15 @@ def _lock_parent(connection: Connection, held: Held) -> None:
         children.lock_parent(connection, held.claim.turn)
 
 
-def park(ports: Ports, held: Held, reason: str, wait_s: float) -> None:
-    """Give the slot back and sleep until a time. Raises LeaseLost."""
+def park(ports: Ports, held: Held, reason: str, wait_s: float, *, out: bool = False) -> None:
+    """Give the slot back and sleep until a time; `out`: because no model takes its call. Raises LeaseLost."""
     values = {
         "session": held.claim.session,
         "turn": held.claim.turn,
         "fence": held.claim.fence,
         "reason": reason,
         "wait_s": wait_s,
+        "out": out,
     }
 
     def work(connection: Connection) -> bool:
@@ -323,7 +324,10 @@ def _mirror(
     money.session_spent += outcome.spent
     if outcome.refund is not None:
         held.refunds += 1
+    if outcome.status is CallStatus.SETTLED:
+        held.out_s = None
     if outcome.status is CallStatus.SETTLED and planned.purpose is Purpose.MAIN:
+        held.spoke = f"{held.claim.provider}:{held.claim.model}"
         held.pinned = planned.end_message if planned.end_message is not None else held.pinned
         held.region_end = None
         held.chain = None if held.request is None else (held.request.chain.count, held.request.chain.digest)
@@ -343,4 +347,5 @@ def _mirror(
         held.next_ordinal = 1 + len(outcome.runs)
         held.failed_tries = 0
         held.overflows = 0
+        held.spilled = 0
         held.failed_purpose = None

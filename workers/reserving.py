@@ -158,7 +158,7 @@ def reserve(
 
 
 def _base(ports: Ports, held: Held, purpose: Purpose) -> Request:
-    if purpose is Purpose.FINAL:
+    if purpose is Purpose.FINAL or held.lent:
         return prefixing.cold_request(ports, held, final=True)
     request = standing(ports, held)
     held.calls_made += 1
@@ -200,7 +200,8 @@ def _draft(
         text = warnings.line(one_due.use.kind, one_due.threshold, one_due.use.used, limit)
         gathered = with_warning(gathered, text)
     rows = [m.row(PROVISIONAL + at, str(held.claim.turn)) for at, m in enumerate(gathered.messages)]
-    if purpose is not Purpose.FINAL:
+    cold = purpose is Purpose.FINAL or held.lent
+    if not cold:
         rows = [*held.unread, *rows]
     request = projection.extend(base, rows)
     if tail is not None:
@@ -209,7 +210,7 @@ def _draft(
     held.judge = False
     counted = estimate.estimate(request, model)
     # A last call has no tools: what was billed with them says nothing of it.
-    anchor = held.baseline if purpose is not Purpose.FINAL else None
+    anchor = None if cold else held.baseline
     projected = estimate.projected(anchor, counted)
     # A cap holds whatever an edit left out weighed on the bill: its worst case is the larger count.
     dearest = max(projected, counted) if anchor and counted < anchor[0] else projected
@@ -220,7 +221,7 @@ def _draft(
             f"the conversation needs about {projected} tokens and the window of {model} is {known.window}: "
             f"go on in a new session, or with a model that has a larger window",
         )
-    to = ports.client.declared
+    to = ports.routes.declared(held.claim.provider)
     most = to.head.least_output if purpose is Purpose.PING else ports.settings.max_output_tokens
     max_tokens = max(to.head.least_output, min(most, known.max_output, room))
     worst = prices.worst(
@@ -268,9 +269,9 @@ def _call_fields(
     return {
         "call": call, "c_step": held.step + 1, "c_purpose": purpose, "c_provider": held.claim.provider,
         "c_model": held.claim.model,
-        "c_params": params.text(head, ports.client.declared),
+        "c_params": params.text(head, ports.routes.declared(held.claim.provider)),
         "c_marks": transcript.encode_marks(draft.marked, PROVISIONAL - 1),
-        "c_tail": tail, "c_blocks": draft.marked.block_count, "c_digest": draft.marked.digest,
+        "c_tail": tail, "c_bare": held.lent, "c_blocks": draft.marked.block_count, "c_digest": draft.marked.digest,
         "c_estimate": draft.estimate, "c_projected": draft.projected, "c_max_tokens": draft.max_tokens,
     }  # fmt: skip
 
@@ -280,7 +281,7 @@ def _no_call() -> dict[str, Any]:
         "call", "c_step", "c_purpose", "c_provider", "c_model", "c_params", "c_marks", "c_tail",
         "c_blocks", "c_digest", "c_estimate", "c_projected", "c_max_tokens",
     )  # fmt: skip
-    return dict.fromkeys(names)
+    return {**dict.fromkeys(names), "c_bare": False}
 
 
 def _write(
@@ -354,7 +355,7 @@ def _from_rows(
     session, rows = held.claim.session, written.messages
     if rows is None:
         rows = ports.database.read(lambda c: transcript.load_messages(c, session, after=base.newest))
-    elif purpose is not Purpose.FINAL:
+    elif purpose is not Purpose.FINAL and not held.lent:
         rows = [*held.unread, *rows]
     as_drafted = tail is None and not draft.repairs
     request = projection.renumbered(base, draft.marked.request, draft.rows, rows) if as_drafted else None
@@ -364,7 +365,7 @@ def _from_rows(
             request = projection.with_tail(request, blocks.split(tail))
         if draft.repairs:
             request, _, _ = repair.mend(request)
-    if purpose is not Purpose.FINAL:
+    if purpose is not Purpose.FINAL and not held.lent:
         held.request = request
         held.unread.clear()
     marked = transcript.decode_marks(request, marks)

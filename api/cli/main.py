@@ -63,6 +63,7 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
         "steer": turns.steer,
         "cap": turns.cap,
         "warm": turns.warm,
+        "model": turns.model,
         "sessions": sessions.sessions,
         "show": sessions.show,
         "search": search.search,

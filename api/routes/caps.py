@@ -15,10 +15,12 @@ from api.commands import Answer
 from api.injected import Serving, Writing, identifier
 from api.openapi import accepts, gives
 from api.reads import sessions, turns
+from api.services import Services
 from api.waking import ring_for
 from api.wire.asked import CapAsked, SessionChange
 from api.wire.shown import Session, Turn
-from shared.errors import Refused
+from shared.errors import Refused, SettingsError
+from shared.providers import resolve
 from shared.store import caps
 from shared.store.intake import fetch
 from shared.store.pool import Connection
@@ -53,8 +55,10 @@ def cap_turn(serving: Serving, written: Writing, turn: str) -> Response:
 
 @router.patch("/v1/sessions/{session}", openapi_extra=accepts(SessionChange), responses=gives(Session))
 def change_session(serving: Serving, written: Writing, session: str) -> Response:
-    """Set what a session may cost over all its turns, also while one runs or waits for money; and whether it is read
-    before the provider forgets it, which costs while nobody is there. Its owner or an admin."""
+    """Set what a session may cost over all its turns, also while one runs or waits for money; whether it is read before
+    the provider forgets it, which costs while nobody is there; and which model answers from its next turn on, which
+    reads the conversation anew: the turn tells for about how much (`model.switched`) before its first call. Its owner
+    or an admin."""
     id_, who = identifier(session), written.caller.principal.id
     asked = written.body(SessionChange)
 
@@ -66,10 +70,24 @@ def change_session(serving: Serving, written: Writing, session: str) -> Response
             woken = caps.of_session(connection, id_, who, asked.cap_usd)
         if "keep_warm" in asked.model_fields_set:
             caps.keep_warm(connection, id_, who, wanted=asked.keep_warm)
+        if asked.model is not None:
+            _reachable(serving, asked.provider)
+            caps.speak_to(connection, id_, who, asked.provider, asked.model)
         shown = sessions.find(connection, id_, who)
         return Answer(200, answers.text(shown), after=lambda: ring_for(serving, woken))
 
     return commands.perform(serving, written, effect).response()
+
+
+def _reachable(serving: Services, provider: str | None) -> None:
+    """Raises Refused `provider_unknown` (422)."""
+    try:
+        if provider is not None:
+            resolve.of_provider(serving.settings, provider)
+    except SettingsError as error:
+        raise Refused(
+            f"no turn could speak to {provider}: {error.message}", code="provider_unknown", status=422
+        ) from error
 
 
 def _allow(connection: Connection, caller: Caller, session: UUID, *, asked: bool = False) -> None:

@@ -48,10 +48,17 @@ class SessionChange(Asked):
     cap_usd: Dollars | None = Field(default=None, description="null takes the cap away")
     keep_warm: bool = Field(default=False, strict=True, description="As when a session is made; off stops the pings")
 
+    model: ModelName | None = Field(default=None, description="Answers from the next turn on; an epoch of its own")
+    provider: Name | None = Field(default=None, description="Where that model is, if it is not where the last one was")
+
     @model_validator(mode="after")
     def _something(self) -> SessionChange:
         if not self.model_fields_set:
-            raise ValueError("give cap_usd or keep_warm: nothing would change")
+            raise ValueError("give cap_usd, keep_warm or model: nothing would change")
+        if "model" in self.model_fields_set and self.model is None:
+            raise ValueError("model: a session speaks to one")
+        if self.provider is not None and self.model is None:
+            raise ValueError("provider: name the model too, for each provider has its own")
         return self
 
 

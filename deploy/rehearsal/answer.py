@@ -4,12 +4,13 @@ Invariant: what a call wrote to the cache becomes readable with the first byte o
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from deploy.rehearsal import capture, events, faults, ledger
+from deploy.rehearsal import capture, events, faults, ledger, limits
 from deploy.rehearsal.admit import Admitted, key_of, read_json, session_of
 from deploy.rehearsal.cache import Bill, Pending
 from deploy.rehearsal.checks.limits import thinks
@@ -21,20 +22,6 @@ from deploy.rehearsal.reply import FaultKind, Reply
 from deploy.rehearsal.speech import NATIVE, Speech
 from deploy.rehearsal.world import World
 
-RATE_HEADERS: Final[list[Header]] = [
-    ("anthropic-ratelimit-requests-limit", "4000"),
-    ("anthropic-ratelimit-requests-remaining", "3999"),
-    ("anthropic-ratelimit-input-tokens-limit", "2000000"),
-    ("anthropic-ratelimit-input-tokens-remaining", "2000000"),
-    ("anthropic-ratelimit-output-tokens-limit", "400000"),
-    ("anthropic-ratelimit-output-tokens-remaining", "400000"),
-]
-OTHERS_HEADERS: Final[list[Header]] = [
-    ("x-ratelimit-limit-requests", "4000"),
-    ("x-ratelimit-remaining-requests", "3999"),
-    ("x-ratelimit-limit-tokens", "2000000"),
-    ("x-ratelimit-remaining-tokens", "2000000"),
-]
 JSON_TYPE: Final[Header] = ("content-type", "application/json")
 HANG_UP_ROUNDS: Final = 5
 _LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
@@ -73,6 +60,9 @@ async def messages(world: World, http: HttpRequest, exchange: Exchange, speech: 
         if refusal is not None:
             raise refusal
         key = key_of(http)
+        if _refused_now(world, exchange, call, key, speech):
+            state = "refused"
+            return
         admitted = speech.admit(http, speech.lay_out(parsed), key, world.windows)
         await _reply(world, http, exchange, call, admitted, started, speech)
         state = call.state if call.state != "open" else "done"
@@ -85,6 +75,25 @@ async def messages(world: World, http: HttpRequest, exchange: Exchange, speech: 
     finally:
         world.ledger.close(call, state)
         world.note_change()
+
+
+def _refused_now(world: World, exchange: Exchange, call: ledger.Call, key: str, speech: Speech) -> bool:
+    """Whether the service is out, or the key has asked too often; then that is the answer."""
+    if world.limits.down is not None:
+        call.error = "down"
+        if world.limits.down:
+            faults.refuse(exchange, call, speech, "api_error", "Service unavailable", world.limits.down)
+        else:
+            exchange.cut()
+        return True
+    now = world.now()
+    standing = world.limits.ask(key, now)
+    call.told = limits.native(standing, now) if speech is NATIVE else limits.foreign(standing, now)
+    if standing is None or standing.allowed:
+        return False
+    extra = [("retry-after", str(math.ceil(standing.retry_s))), *call.told]
+    faults.refuse(exchange, call, speech, "rate_limit_error", faults.MESSAGES[429], 429, extra)
+    return True
 
 
 async def _settle_overlap(world: World, call: ledger.Call) -> None:
@@ -183,7 +192,7 @@ def _book(call: ledger.Call, admitted: Admitted, output: int) -> None:
 
 
 def headers(call: ledger.Call, content_type: Header, speech: Speech) -> list[Header]:
-    return [content_type, (speech.id_header, call.request_id), *(RATE_HEADERS if speech is NATIVE else OTHERS_HEADERS)]
+    return [content_type, (speech.id_header, call.request_id), *call.told]
 
 
 async def _stream(

@@ -121,6 +121,19 @@ def _window(world: World, http: HttpRequest) -> Json:
     return {"model": model.name, "context": world.windows.get(model.name, model.context)}
 
 
+def _limit(world: World, http: HttpRequest) -> Json:
+    given = _body(http)
+    asked = given.get("per_minute")
+    world.limits.set(None if asked is None else int(asked), str(given.get("way", "bucket")))
+    return {"per_minute": world.limits.per_minute, "way": world.limits.way}
+
+
+def _down(world: World, http: HttpRequest) -> Json:
+    asked = _body(http).get("status")
+    world.limits.down = None if asked is None else int(asked)
+    return {"status": world.limits.down}
+
+
 def _reset(world: World, _: HttpRequest) -> Json:
     world.reset()
     return {}
@@ -175,6 +188,8 @@ _ROUTES: Final[dict[str, Callable[[World, HttpRequest], Json]]] = {
     "POST hold": _hold,
     "POST clock": _clock,
     "POST window": _window,
+    "POST limit": _limit,
+    "POST down": _down,
     "POST reset": _reset,
     "GET health": _health,
 }

@@ -48,6 +48,8 @@ class Call:
     difference: str | None = None
     overlap: bool = False
     answered_by: str | None = None
+    # Headers that tell the key's limits.
+    told: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from deploy.rehearsal.cache import PromptCache
 from deploy.rehearsal.ledger import Ledger
+from deploy.rehearsal.limits import Limits
 from deploy.rehearsal.script import ScriptBook
 
 
@@ -21,6 +22,7 @@ class World:
     scripts: ScriptBook = field(default_factory=ScriptBook)
     # The test clock moves this; only the cache's time depends on it.
     offset_s: float = 0.0
+    limits: Limits = field(default_factory=Limits)
     windows: dict[str, int] = field(default_factory=dict[str, int])
     capture_to: Path | None = None
     capture_headers: bool = False
@@ -51,6 +53,7 @@ class World:
         self.ledger.clear()
         self.scripts.clear()
         self.windows.clear()
+        self.limits = Limits()
         self.offset_s = 0.0
         self.gate.set()
         self.note_change()

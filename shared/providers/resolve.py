@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 from shared import models
 from shared.errors import SettingsError
 from shared.models import Limits
+from shared.providers import chains, table
 from shared.providers.declaration import PATHS, Declaration, Head, Reasoning
 from shared.providers.table import ANTHROPIC, CUSTOM, OPENAI, TABLE
 from shared.request.cache_plan import ANTHROPIC as MARKED
@@ -59,9 +60,36 @@ def with_key(settings: Settings, environ: Mapping[str, str]) -> Settings:
     return settings.model_copy(update={"provider_key": key}) if key else settings
 
 
+def of_provider(settings: Settings, provider: str) -> Declaration:
+    """What a provider is to this process, by the name that sessions carry: its own, or one that is configured beside
+    it, or one whose declaration has an address. Raises SettingsError where it has none."""
+    if provider == name(settings):
+        return declared(settings)
+    told = settings.providers.get(provider)
+    found = table.known(provider)
+    if found is None:
+        raise SettingsError(f"[providers.{provider}]: it is not one of {', '.join(TABLE)}")
+    kind, url = (told.kind, told.base_url) if told is not None else (None, "")
+    made = resolve(kind=kind, provider=found.name, base_url=url, model="")
+    return replace(made, name=provider) if "/" in provider else made
+
+
+def chains_of(settings: Settings) -> tuple[tuple[str, ...], ...]:
+    """The providers that chains name."""
+    of_profiles = chains.fallbacks(settings.fallbacks).values()
+    of_work = [one for one in chains.auxiliary(settings.auxiliary) if one is not None]
+    return (*(tuple(one.provider for one in links) for links in of_profiles), tuple(one.provider for one in of_work))
+
+
+def check(settings: Settings) -> None:
+    """Raises SettingsError where a chain or a provider beside the process's own cannot be what is set."""
+    for provider in dict.fromkeys((*settings.providers, *(one for links in chains_of(settings) for one in links))):
+        of_provider(settings, provider)
+
+
 def limits(settings: Settings, provider: str, model: str) -> Limits:
     """What a model's window holds: as configured, as the catalogue has it, as is usual at that provider."""
-    known = TABLE.get(provider)
+    known = table.known(provider)
     return models.limits(model, told=settings.context_window, otherwise=known.window if known else None)
 
 

@@ -95,3 +95,8 @@ TABLE: dict[str, Declaration] = {
         ANTHROPIC, OPENAI, OPENROUTER, GEMINI, DEEPSEEK, QWEN, MISTRAL, AZURE, OLLAMA, VLLM, LLAMA_CPP, CUSTOM,
     )
 }  # fmt: skip
+
+
+def known(provider: str) -> Declaration | None:
+    """The declaration behind a name: `anthropic/eu` is one of two of a kind."""
+    return TABLE.get(provider.strip().lower().partition("/")[0])

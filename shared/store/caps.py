@@ -55,6 +55,17 @@ def keep_warm(connection: Connection, session: UUID, by: UUID, *, wanted: bool) 
     run(connection, reduction.KEEP_WARM, {"session": session, "principal": by, "wanted": wanted})
 
 
+def speak_to(connection: Connection, session: UUID, by: UUID, provider: str | None, model: str) -> None:
+    """Which model answers from the next turn on; the one that runs goes on as it is. The session must be there. Raises
+    Refused `child_not_switched` (409)."""
+    row = one(connection, money.LOCK_SESSION, {"session": session})
+    assert row is not None
+    if row["kind"] == SessionKind.CHILD:
+        raise Refused("a child speaks to what its parent does: switch that", code="child_not_switched", status=409)
+    values = {"session": session, "principal": by, "provider": provider, "model": model}
+    run(connection, reduction.SPEAK_TO, values)
+
+
 def _wake(connection: Connection, turn: UUID, parked_on: str | None) -> Woken:
     return waits.wake(connection, turn) if parked_on == ParkReason.MONEY else Woken(turn, None)
 

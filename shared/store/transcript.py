@@ -41,7 +41,7 @@ EDITS = """
 select id, kind, first, last, block, text, prefix, kept from edits where session = %s and id <= %s order by id
 """
 CALL = """
-select id, session, purpose, last_message, last_edit, prefix, params, marks, tail, block_count, digest
+select id, session, purpose, last_message, last_edit, prefix, params, marks, tail, bare, block_count, digest
 from calls where id = %s
 """
 NEWEST = 2**62
@@ -145,7 +145,7 @@ def replay(connection: Connection, call: UUID) -> Replayed:
         row["prefix"],
         last_message=row["last_message"],
         last_edit=row["last_edit"],
-        final=row["purpose"] == Purpose.FINAL,
+        final=row["purpose"] == Purpose.FINAL or row["bare"],
     )
     if row["tail"] is not None:
         request = projection.with_tail(request, blocks.split(row["tail"]))

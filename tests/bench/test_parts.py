@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench import claims, compaction, floor, run, search
+from tests.bench import claims, compaction, fallback, floor, limits, run, search
 from tests.bench.day import books, drive, plan, report
 from tests.bench.day import run as day
 from tests.bench.house import LIMIT, House
@@ -17,6 +17,7 @@ SMALL: Mapping[str, tuple[Any, Mapping[str, object]]] = {
     "claims": (claims, {"TRIES": 6, "MANY": claims.FEW}),
     "compaction": (compaction, {"ARCHIVED": 30, "LONG": 30, "LIVE": 10, "SESSIONS": 1, "ROUNDS": 1}),
     "floor": (floor, {}),
+    "limits": (limits, {"PER_MINUTE": 600, "MINUTES": 0.03, "LEAD_S": 1.0, "SESSIONS": 8, "SLOTS": 4}),
     "search": (search, {"SESSIONS": 100, "EACH": 1, "ROUNDS": 1}),
 }
 """What one round of a part takes seconds for. The others are run by hand: they are made of the same parts."""
@@ -38,6 +39,16 @@ def test_a_part_gives_its_figures(house: House, monkeypatch: pytest.MonkeyPatch,
     found = run.BENCHES[name](house)
     assert found
     assert all(figure.name and figure.unit is not None for figure in found)
+
+
+def test_an_outage_of_two_turns_is_played_and_judged(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fallback, "SESSIONS", 2)
+    monkeypatch.setattr(fallback, "MINUTES", 2 * fallback.EVERY)
+    house.reset()
+    assert {figure.name: figure.met for figure in fallback.drive(house)} == {
+        "turns failed while another model was up": True, "turns of the outage that the other model answered": True,
+        "turns after it that the session's own model answered": True, "prefix broken, a session": True,
+    }  # fmt: skip
 
 
 def test_a_day_of_three_turns_is_played_and_judged(house: House) -> None:

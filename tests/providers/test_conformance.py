@@ -60,11 +60,14 @@ def test_every_fault_is_one_error_that_says_what_to_do_and_the_next_call_goes_we
                 talk.call(client)
             error = caught.value
             recovery = classify(error)
-            assert (recovery.retry, recovery.fatal or recovery.overflow) in ((True, False), (False, True)), fault
+            assert (recovery.retry, recovery.fatal or recovery.compress or recovery.spill) in (
+                (True, False),
+                (False, True),
+            ), fault
             assert error.message, fault
             assert error.code, fault
             assert recovery.wait_s == (7.0 if fault == "a 429 that says when" else None), fault
-            assert recovery.overflow is (fault == "too long a prompt"), fault
+            assert recovery.compress is (fault == "too long a prompt"), fault
             table[fault] = recovery.retry
             assert talk.call(client)[0].text == "next", fault
     assert table == {fault: retry for fault, (_, retry) in FAULTS.items()} | ({} if streamed else WHOLE)

@@ -118,6 +118,7 @@ class World:
         held = self.claim(turn)
         params = {
             "session": held["session"], "turn": turn, "fence": held["fence"], "reason": reason, "wait_s": wait_s,
+            "out": False,
         }  # fmt: skip
         with self.connection() as connection:
             assert one(connection, turn_end.PARK, params)

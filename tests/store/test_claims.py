@@ -176,6 +176,19 @@ def test_each_limit_holds_under_claims_that_race(rows: Rows, limit: str, column:
     assert (limited, len(claimed)) == (3, 3 + others)
 
 
+def test_what_runs_on_each_key_of_a_provider_is_part_of_the_claim(rows: Rows) -> None:
+    """Ten turns of one provider whose keys take three at once, and five of a session that fell back to it."""
+    for at in range(15):
+        session = rows.session()
+        turn = rows.turn(session, TurnClass.CHILD)
+        if at < 10:
+            rows.connection.execute("update sessions set provider = 'narrow' where id = %s", (session,))
+        else:
+            rows.connection.execute("update turns set provider = 'narrow', model = 'm' where id = %s", (turn,))
+    _race(rows, 6, limit=1000, provider_names=["narrow", "wide"], provider_mosts=[3, 100])
+    assert rows.value("select count(*) from turns where status = 'running'") == 3
+
+
 def _belongs(rows: Rows, session: UUID, turn: UUID, column: str) -> None:
     match column:
         case "job":

@@ -113,7 +113,7 @@ def test_the_fence_rises_at_every_end_of_a_right_to_write(rows: Rows) -> None:
         turn = claimed["turn"]
         values = {
             "session": session, "turn": turn, "fence": fence, "status": "done", "answer": "x", "error_code": None,
-            "error_text": None, "reason": "time", "wait_s": 0,
+            "error_text": None, "reason": "time", "wait_s": 0, "out": False,
         }  # fmt: skip
         statement = {"finish": turn_end.FINISH, "park": turn_end.PARK, "requeue": turn_end.REQUEUE}[end]
         rows.connection.execute("update inbox set folded_into = null, folded_at = null where false")

@@ -92,7 +92,7 @@ class Runner:
         self._told: Queue[bool] = Queue()
         self._said: Queue[str] = Queue()
         self._ports = Ports(
-            worker.settings, worker.database, worker.ports.client, worker.ports.publisher, cast("Life", self.life),
+            worker.settings, worker.database, worker.ports.routes, worker.ports.publisher, cast("Life", self.life),
             worker.ports.doorbell, cast("Pauses", self),
         )  # fmt: skip
         self._thread = threading.Thread(target=self._run, daemon=True)

@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shared.errors import LeaseLost
+from shared.providers import chains
 from shared.values import CallStatus, EventKind, Purpose
-from workers import conversing, gathering, recording, reserving
+from workers import conversing, gathering, recording, reserving, routing
 from workers.compaction import checks, instruction, rest
 from workers.compaction.material import Seen
 from workers.compaction.span import Span
@@ -30,10 +31,11 @@ class Said:
 @dataclass(frozen=True, slots=True)
 class Unsaid:
     """There is none: `code` is of `checks`, of the wire, or of what could not be reserved. The summariser is left alone
-    for `rest_s` seconds."""
+    for `rest_s` seconds. `elsewhere`: another model may do what this one could not."""
 
     code: str
     rest_s: float = 0.0
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,26 @@ class Stopped:
 def summarise(
     ports: Ports, held: Held, seen: Seen, found: Span, budget: int, failures: int, memory: str | None, until: str | None
 ) -> Said | Unsaid | Stopped:
-    """Ask the model; `memory` names the one that it may write. Raises LeaseLost. The holder's memory of the request is
-    gone afterwards."""
+    """Ask the models of the auxiliary chain, one after another, until one has answered; `memory` names the one that it
+    may write. Raises LeaseLost. The holder's memory of the request is gone afterwards."""
+    said: Said | Unsaid | Stopped = Unsaid("no_summariser")
+    for link in dict.fromkeys(chains.auxiliary(ports.settings.auxiliary)):
+        with routing.lent(ports, held, link):
+            said = _ask(ports, held, seen, found, budget, failures, memory, until)
+        if not (isinstance(said, Unsaid) and said.elsewhere):
+            return said
+    return said
+
+
+def _ask(
+    ports: Ports, held: Held, seen: Seen, found: Span, budget: int, failures: int, memory: str | None, until: str | None
+) -> Said | Unsaid | Stopped:
     tail = instruction.tail(budget, held.claim.tools, memory, until)
     planned = reserving.reserve(ports, held, gathering.NOTHING, Purpose.SUMMARY, tail=tail)
     held.forget()  # it ends with a message that no row holds
     match planned:
         case Refusal(code):
-            return Unsaid(code)
+            return Unsaid(code, elsewhere=True)
         case Short(scope):  # a summary is not what a turn waits for money for
             return Unsaid(f"{scope}_cap_reached")
         case Arrived():
@@ -69,11 +83,11 @@ def summarise(
             spent, cost, source = conversing.assumed(held, planned, error.partial)
             outcome = Outcome(
                 CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
-                unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.message,
+                unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.why,
                 request_id=error.request_id,
             )  # fmt: skip
             _book(ports, held, planned, outcome)
-            return Unsaid(recovery.code, rest.after_error(recovery, failures))
+            return Unsaid(recovery.code, rest.after_error(recovery, failures), recovery.fall_back)
         case conversing.Cut(reason, partial):
             _book(ports, held, planned, conversing.cut_short(held, planned, partial, "", reason, None))
             if reason is Interrupt.LOST:

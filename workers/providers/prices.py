@@ -14,7 +14,7 @@ from importlib.metadata import version
 import genai_prices
 from genai_prices.types import TieredPrices
 
-from shared.providers.table import ANTHROPIC, TABLE
+from shared.providers.table import ANTHROPIC, known
 from shared.request.marked import Ttl
 from workers.providers.replies import Usage
 
@@ -129,15 +129,15 @@ def _at_size(rate: Decimal | TieredPrices, prompt_tokens: int) -> Decimal:
 
 def _caches_by_itself(provider: str) -> bool:
     """Whether the provider decides alone what it caches: there are no marks whose price would be due."""
-    known = TABLE.get(provider)
-    return known is not None and known.route != ANTHROPIC.route
+    found = known(provider)
+    return found is not None and found.route != ANTHROPIC.route
 
 
 def _rates(model: str, at: datetime, provider: str) -> _Rates | None:
-    known = TABLE.get(provider)
-    if known is None or known.prices is None:  # a model of the same name elsewhere has another price
+    found = known(provider)
+    if found is None or found.prices is None:  # a model of the same name elsewhere has another price
         return None
-    return _rates_of_minute(model, known.prices, at.replace(second=0, microsecond=0))
+    return _rates_of_minute(model, found.prices, at.replace(second=0, microsecond=0))
 
 
 @lru_cache(maxsize=512)

@@ -5,11 +5,13 @@ Lock order: the advisory lock, the session row (skipped when locked), the turn r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from psycopg.rows import DictRow
 
+from shared.providers.credentials import credentials
 from shared.settings import Settings
 from shared.store.pool import Connection
 from shared.store.statements import named, one
@@ -27,9 +29,10 @@ CLAIM_LOCK_TAKE = named("claim_lock_take", "select pg_advisory_xact_lock(%(key)s
 # without a write.
 _CLOSED = """
 held as materialized (
-  select r.requested_by, r.job, r.parent, s.profile, s.provider
+  select r.requested_by, r.job, r.parent, s.profile, coalesce(r.provider, s.provider) as provider
   from turns r left join sessions s on s.id = r.session
-    and (%(profile_limit)s::int is not null or %(provider_limit)s::int is not null)
+    and (%(profile_limit)s::int is not null or %(provider_limit)s::int is not null
+      or cardinality(%(provider_names)s::text[]) > 0)
   where r.status = 'running' and r.holder is not null
 ), stopped as materialized (
   select x.scope, x.subject from stops x where x.lifted_at is null
@@ -43,7 +46,9 @@ held as materialized (
       select profile from held where profile is not null group by profile
       having count(*) >= %(profile_limit)s::int) as profiles,
     array(select provider from held where provider is not null group by provider
-      having count(*) >= %(provider_limit)s::int) as providers,
+      having count(*) >= least(%(provider_limit)s::int, (
+        select x.most from unnest(%(provider_names)s::text[], %(provider_mosts)s::int[]) as x(name, most)
+        where x.name = provider))) as providers,
     array(select parent from held where parent is not null group by parent
       having count(*) >= %(parent_limit)s::int) as parents,
     array(select p.key from shared_prefixes p join turns l on l.id = p.leader
@@ -68,7 +73,8 @@ _MAY_RUN = """
       and (t.job is null or t.job::text <> all ((select jobs from closed)::text[]))
       and ((select cardinality(profiles) + cardinality(providers) = 0 from closed) or (
         select q.profile <> all ((select profiles from closed)::text[])
-          and q.provider <> all ((select providers from closed)::text[]) from sessions q where q.id = t.session))
+          and coalesce(t.provider, q.provider) <> all ((select providers from closed)::text[])
+        from sessions q where q.id = t.session))
       and not exists (select 1 from turns r where r.session = t.session and r.status in ('running', 'parked'))
       and not exists (select 1 from turns e where e.session = t.session and e.status = 'queued' and e.seq < t.seq)"""
 _IN_ORDER = """
@@ -126,7 +132,7 @@ _HEADS = """, busy(principal, held) as (
 ), heads as (
   select f.*, w.principal from waiting w left join busy b on b.principal = w.principal
   cross join lateral (
-    select t.session, t.class, t.shared_key, t.step, t.parent, t.job, t.seq from turns t
+    select t.session, t.class, t.shared_key, t.step, t.parent, t.job, t.seq, t.provider from turns t
     where t.status = 'queued' and t.requested_by = w.principal order by t.admit_key, t.id limit 500
   ) f"""
 _OPEN_HEADS = """ limit 2000
@@ -150,28 +156,36 @@ WAITING_CLASSES = named(
 
 
 class Limits(TypedDict):
-    """How many turns may run at once: of a principal, a job, a profile, on a provider's credential, and of the
-    children of one parent. None is no limit."""
+    """How many turns may run at once: of a principal, a job, a profile, on any one provider, on the providers named,
+    and of the children of one parent. None is no limit."""
 
     principal_limit: int
     job_limit: int | None
     profile_limit: int | None
     provider_limit: int | None
     parent_limit: int | None
+    provider_names: list[str]
+    provider_mosts: list[int]
 
 
 NO_LIMITS: Limits = {
     "principal_limit": 1_000_000, "job_limit": None, "profile_limit": None, "provider_limit": None,
-    "parent_limit": None,
+    "parent_limit": None, "provider_names": [], "provider_mosts": [],
 }  # fmt: skip
 
 
-def limits(settings: Settings) -> Limits:
-    """What holds among all that claim, however many do so at once."""
+def limits(settings: Settings, environ: Mapping[str, str] = os.environ) -> Limits:
+    """What holds among all that claim, however many do so at once. Of a provider, what each of its keys may have at
+    once, times its keys."""
+    told = {
+        name: one.concurrency * max(1, len(credentials(settings, name, environ)))
+        for name, one in settings.providers.items()
+        if one.concurrency is not None
+    }
     return {
         "principal_limit": settings.principal_limit, "job_limit": settings.job_limit,
         "profile_limit": settings.profile_limit, "provider_limit": settings.provider_limit,
-        "parent_limit": settings.parent_limit,
+        "parent_limit": settings.parent_limit, "provider_names": list(told), "provider_mosts": list(told.values()),
     }  # fmt: skip
 
 
@@ -205,14 +219,18 @@ select t.id as turn, t.session, t.fence, t.class, t.attempts, t.takeovers, t.req
     where o.session = s.id and o.id <> t.id) end as others_children_usd,
   (select json_object_agg(x.subject, x.id || ': ' || x.note) from stops x
    where x.scope = 'tool' and x.lifted_at is null) as stopped_tools,
-  s.profile, s.provider, s.model, s.workspace, s.folder, s.cap_usd as session_cap, s.spent_usd as session_spent,
+  s.profile, coalesce(t.provider, s.provider) as provider, coalesce(t.model, s.model) as model,
+  s.provider as primary_provider, s.model as primary_model, s.spoke,
+  extract(epoch from clock_now() - t.out_since)::float8 as out_s, s.workspace, s.folder,
+  s.cap_usd as session_cap, s.spent_usd as session_spent,
   s.reserved_usd as session_reserved, s.prefix, s.last_edit, s.baseline_estimate, s.baseline_billed,
   s.last_breakpoint_message, s.chain_blocks, s.chain_digest, s.created_at as session_started, clock_now() as now,
 """
 _OPEN_CALLS = """,
   (select coalesce(max(ordinal) + 1, 0) from messages m where m.turn = t.id and m.step = t.step) as next_ordinal,
   (select count(*) from calls c where c.turn = t.id and c.step = t.step + 1 and c.status = 'failed'
-   and c.purpose <> 'summary') as failed_tries,
+   and c.purpose <> 'summary' and c.provider = coalesce(t.provider, s.provider)
+   and c.model = coalesce(t.model, s.model)) as failed_tries,
   (select case when c.status = 'failed' and c.refund is null then c.purpose end from calls c
    where c.turn = t.id and c.step = t.step + 1 and c.purpose <> 'summary' order by c.seq desc limit 1) as failed_purpose
 """

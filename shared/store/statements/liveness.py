@@ -30,6 +30,13 @@ where boot_id = %(boot)s and stopped_at is null
     "workers_pkey",
 )
 
+# Among how many a limit is shared that nobody keeps for all.
+WORKERS = named(
+    "workers",
+    "select count(*)::int as workers from workers where kind = 'worker' and lease_until > clock_timestamp() "
+    "and stopped_at is null",
+)
+
 # The lock is looked up, never tried: trying takes it, and for that moment a dead process would look alive.
 LOOK = named(
     "look_at_workers",

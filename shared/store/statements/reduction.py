@@ -113,6 +113,21 @@ from x
     "sessions_pkey",
 )
 
+# The model of a session. What of the last one's is of no use to it is looked at by the next claim (sessions.spoke).
+SPEAK_TO = named(
+    "speak_to",
+    """
+with x as (
+  update sessions set provider = coalesce(%(provider)s::text, provider), model = %(model)s::text
+  where id = %(session)s and (provider, model) <> (coalesce(%(provider)s::text, provider), %(model)s::text)
+  returning id, provider, model
+)
+insert into audit (principal, action, subject, detail)
+select %(principal)s, 'session.model', id::text, provider || ':' || model from x
+""",
+    "sessions_pkey",
+)
+
 # The breakpoints of the first call of an epoch: those that stand on rows older than it are named by their ids.
 EPOCH_MARKS = named(
     "epoch_marks",

@@ -76,12 +76,12 @@ _CALL: LiteralString = """, f as (
   returning 1
 ), c as (
   insert into calls (id, turn, session, step, purpose, provider, model, last_message, last_edit, prefix, params, marks,
-    tail, block_count, digest, estimate, projected, max_tokens, reserved_usd, holder, fence, created_at)
+    tail, bare, block_count, digest, estimate, projected, max_tokens, reserved_usd, holder, fence, created_at)
   select %(call)s::uuid, t.id, s.id, %(c_step)s, %(c_purpose)s, %(c_provider)s, %(c_model)s,
     coalesce((select max(id) from m), (select max(id) from messages where session = s.id)),
     s.last_edit, s.prefix, %(c_params)s, %(c_marks)s,
-    %(c_tail)s, %(c_blocks)s, %(c_digest)s, %(c_estimate)s, %(c_projected)s, %(c_max_tokens)s, %(reserve)s::numeric,
-    %(holder)s, s.fence, s.now
+    %(c_tail)s, %(c_bare)s, %(c_blocks)s, %(c_digest)s, %(c_estimate)s, %(c_projected)s, %(c_max_tokens)s,
+    %(reserve)s::numeric, %(holder)s, s.fence, s.now
   from s, t where %(call)s::uuid is not null
   returning id
 )
@@ -106,6 +106,7 @@ with s as (
       else sessions.last_breakpoint_message end,
     chain_blocks = case when %(chain)s then k.block_count else sessions.chain_blocks end,
     chain_digest = case when %(chain)s then k.digest else sessions.chain_digest end,
+    spoke = case when %(chain)s then k.provider || ':' || k.model else sessions.spoke end,
     called_at = case when %(chain)s then k.created_at else sessions.called_at end,
     prefix_warm_until = case when %(chain)s or %(ping)s then k.created_at + %(warm_s)s * interval '1 second'
       else sessions.prefix_warm_until end,
@@ -130,7 +131,8 @@ _RECORD = """
   update turns set reserved_usd = greatest(turns.reserved_usd - s.reserved, 0),
     spent_usd = turns.spent_usd + %(spent)s::numeric, cost_unknown = turns.cost_unknown or %(unknown)s,
     step = turns.step + %(step_done)s::int, attempts = case when %(step_done)s::int > 0 then 0 else turns.attempts end,
-    refunds = turns.refunds + (%(refund)s::text is not null)::int, fence = s.fence
+    refunds = turns.refunds + (%(refund)s::text is not null)::int, fence = s.fence,
+    out_since = case when %(status)s::text <> 'settled' then turns.out_since end
   from s where turns.id = %(turn)s and (turns.status = 'running') is true
   returning turns.id, turns.cancel_requested_at
 ), m as (
@@ -203,6 +205,41 @@ returning sessions.last_edit
 """
 PREFIX_FIRST = named("prefix_first", _SAVE + _ADOPT, "sessions_pkey")
 PREFIX_ADOPT = named("prefix_adopt", "with " + _ADOPT, "sessions_pkey")
+# A turn's calls go to another model from here on. The conversation's cache and what was signed in it are the other
+# one's: the past is sent as an epoch of its own, and what is known of sizes is forgotten.
+SWITCH = named(
+    "switch",
+    """
+with e as (
+  insert into edits (session, kind, prefix, cause, fence)
+  select id, 'prefix', prefix, %(cause)s, fence from sessions
+  where id = %(session)s and fence = %(fence)s
+  returning id, session
+), s as (
+  update sessions set last_edit = e.id, chain_blocks = null, chain_digest = null, last_breakpoint_message = null,
+    prefix_warm_until = null, baseline_estimate = null, baseline_billed = null, spoke = %(to)s
+  from e where sessions.id = e.session and sessions.fence = %(fence)s
+  returning sessions.id, sessions.last_edit, sessions.fence
+)
+update turns set provider = %(provider)s, model = %(model)s, fence = s.fence
+from s where turns.id = %(turn)s and turns.session = s.id and (turns.status = 'running') is true
+returning s.last_edit
+""",
+    "sessions_pkey",
+    "turns_pkey",
+)
+# The same where nothing was said yet, or where the conversation is there already.
+SPEAK = named(
+    "speak",
+    """
+with s as (update sessions set fence = fence where id = %(session)s and fence = %(fence)s returning id, fence)
+update turns set provider = %(provider)s, model = %(model)s, fence = s.fence
+from s where turns.id = %(turn)s and turns.session = s.id and (turns.status = 'running') is true
+returning s.fence
+""",
+    "sessions_pkey",
+    "turns_pkey",
+)
 # A COMMIT whose reply was lost: whether the session has the prefix.
 PREFIX_STANDS = named(
     "prefix_stands", "select last_edit from sessions where id = %(session)s and prefix = %(digest)s", "sessions_pkey"

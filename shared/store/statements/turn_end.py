@@ -55,7 +55,8 @@ with s as (
   update sessions set fence = fence + 1 where id = %(session)s and fence = %(fence)s returning id, fence
 )
 update turns set status = 'parked', holder = null, parked_on = %(reason)s, parked_at = clock_now(),
-  wake_at = clock_now() + %(wait_s)s * interval '1 second', fence = s.fence
+  wake_at = clock_now() + %(wait_s)s * interval '1 second', fence = s.fence,
+  out_since = case when %(out)s::bool then coalesce(turns.out_since, clock_now()) end
 from s where turns.id = %(turn)s and turns.session = s.id and (turns.status = 'running') is true
 returning s.fence, turns.wake_at
 """,

@@ -1,0 +1,57 @@
+"""The model of a session, changed over HTTP: from its next turn on, as an epoch that tells what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from shared.values import EventKind
+from tests.api.serving import Api, Person
+from tests.ground import Ground, Rehearsal, ground
+
+NEW = "claude-haiku-5-5"
+
+
+@pytest.fixture
+def worker(api: Api, provider: Rehearsal, tmp_path: Path) -> Generator[Ground]:
+    provider.reset()
+    settings = api.settings
+    with ground(settings.database_url, settings.redis_url, provider.url, tmp_path) as made:
+        yield made
+
+
+def test_the_next_turn_is_answered_by_the_new_model_and_tells_first_what_that_costs(
+    worker: Ground, api: Api, anna: Person
+) -> None:
+    session = anna.session(audience="private")
+    anna.turn(session)
+    worker.look()
+    old = anna.get(f"/v1/sessions/{session}").json()["model"]
+    changed = anna.http.patch(f"/v1/sessions/{session}", json={"model": NEW})
+    assert (changed.status_code, changed.json()["model"]) == (200, NEW)
+    turn = anna.turn(session)
+    worker.look()
+    (call,) = worker.rows("select model, status from calls where turn = %s", turn)
+    assert (call["model"], call["status"]) == (NEW, "settled")
+    events = worker.events(UUID(turn))
+    kinds = [event.kind for event in events]
+    assert kinds.index(EventKind.MODEL_SWITCHED) < kinds.index(EventKind.STEP_STARTED)
+    (told,) = [event.data for event in events if event.kind is EventKind.MODEL_SWITCHED]
+    assert (told["left"], told["to"]) == (f"anthropic:{old}", f"anthropic:{NEW}")
+    assert told["tokens"] > 0
+    assert told["cost_usd"] > 0
+    epochs = worker.rows("select cause from edits where session = %s and kind = 'prefix' order by id", session)
+    assert len(epochs) == 2
+
+
+def test_what_cannot_be_is_refused_with_what_to_do(api: Api, anna: Person, ben: Person) -> None:
+    session = anna.session(audience="team")
+    path = f"/v1/sessions/{session}"
+    assert ben.http.patch(path, json={"model": NEW}).status_code == 403
+    unknown = anna.http.patch(path, json={"model": NEW, "provider": "nobody"})
+    assert (unknown.status_code, unknown.json()["code"]) == (422, "provider_unknown")
+    assert anna.http.patch(path, json={"provider": "openai"}).status_code == 422
+    assert anna.http.patch(path, json={"model": None}).status_code == 422

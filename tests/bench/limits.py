@@ -1,0 +1,70 @@
+"""Three workers, one key, a provider that lets a limited number of calls through in any minute: what it refused by its
+own ledger, and how much of its limit was used; the same after the fleet's memory of the key was flushed."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from tests.bench.figures import Figure
+from tests.bench.house import House
+
+PER_MINUTE = 50
+MINUTES = 10.0
+WORKERS, SLOTS = 3, 8
+SESSIONS = 48
+WAY = "window"
+"""Stricter than what providers document: no sixty seconds hold more."""
+MINUTE_S = 60.0
+LEAD_S = 5.0
+"""Until the queue has reached the provider, where nothing is counted yet."""
+
+
+def measure(house: House) -> list[Figure]:
+    house.rig.provider.post("limit", {"per_minute": PER_MINUTE, "way": WAY})
+    house.script(steps=0)
+    with house.workers(WORKERS, SLOTS):
+        fed = _feed(house)
+        found = _round(house, "from a start")
+        house.rig.redis().flushall()
+        found += _round(house, "after a flush")
+        _drop(house, fed)
+    return found
+
+
+def _feed(house: House) -> list[str]:
+    """More turns than the limit can serve in the time, over sessions enough to keep every slot busy."""
+    wanted = int(2.5 * PER_MINUTE * MINUTES) + SESSIONS
+    sessions = house.sessions(SESSIONS)
+    turns: list[str] = []
+    while len(turns) < wanted:
+        turns += house.send(sessions, "one more")
+    return turns
+
+
+def _round(house: House, name: str) -> list[Figure]:
+    time.sleep(LEAD_S)
+    begin = time.time()
+    time.sleep(MINUTES * MINUTE_S)
+    end = time.time()
+    calls = [call for call in house.rig.provider.ledger() if begin <= call["started_wall"] < end]
+    refused = sum(call["status"] == 429 for call in calls)
+    through = sum(call["status"] == 200 for call in calls)
+    share = through / (PER_MINUTE * (end - begin) / MINUTE_S)
+    waiting = house.rig.one("select count(*) as n from turns where status in ('queued', 'parked')")["n"]
+    print(f"limits, {name}: {through} through, {refused} refused, {waiting} still wait", file=sys.stderr, flush=True)
+    note = (
+        f"{through} calls in {MINUTES:g} minutes, {waiting} turns still waiting; {WORKERS} workers, {SLOTS} slots each"
+    )
+    return [
+        Figure(f"429s at {PER_MINUTE} calls a minute, {name}", float(refused), "", mark=2, note=note),
+        Figure(f"of that limit used, {name}", share, "", mark=0.9, sense="at least"),
+    ]
+
+
+def _drop(house: House, turns: list[str]) -> None:
+    """What still waits is not worth its minutes."""
+    house.rig.provider.post("limit", {"per_minute": None})
+    for turn in turns:
+        if house.rig.turn(turn)["status"] in ("queued", "parked", "running"):
+            house.rig.cancel(turn)

@@ -1,0 +1,174 @@
+"""Models that stand in for others: a turn over the real loop while its provider is out, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from shared.store import transcript
+from tests.ground import Ground, Rehearsal, forget_keys, ground, rehearsing
+from workers.providers import routes
+
+OTHER = "gpt-6.1-sol"
+CHAIN: dict[str, Any] = {"fallbacks": f"*=openai:{OTHER}"}
+
+
+@pytest.fixture(scope="module")
+def other() -> Generator[Rehearsal]:
+    with rehearsing() as running:
+        yield running
+
+
+@pytest.fixture
+def worker(
+    database_url: str, redis_url: str, provider: Rehearsal, other: Rehearsal, tmp_path: Path
+) -> Generator[Ground]:
+    provider.reset()
+    other.reset()
+    chain = CHAIN | {"providers": {"openai": {"base_url": other.url}}}
+    with ground(database_url, redis_url, provider.url, tmp_path, {"OPENAI_API_KEY": "sk-proj-other"}, **chain) as made:
+        yield made
+
+
+def calls(worker: Ground, turn: UUID) -> list[tuple[str, str, str | None]]:
+    query = "select provider, status, refund from calls where turn = %s order by seq"
+    return [(row["provider"], row["status"], row["refund"]) for row in worker.rows(query, turn)]
+
+
+def ask(worker: Ground, session: UUID, text: str) -> tuple[UUID, dict[str, Any]]:
+    turn = worker.turn(session, text)
+    worker.look()
+    return turn, worker.view(turn)
+
+
+def epochs(worker: Ground, session: UUID) -> list[str]:
+    query = "select cause from edits where session = %s and kind = 'prefix' order by id"
+    return [row["cause"] for row in worker.rows(query, session)][1:]
+
+
+def test_a_turn_goes_to_the_next_model_within_its_step_and_the_one_after_the_outage_is_back(
+    worker: Ground, provider: Rehearsal, other: Rehearsal
+) -> None:
+    provider.script([{"text": "first", "thinking": "hm"}, {"text": "back"}])
+    other.script([{"text": "second"}, {"text": "third"}])
+    session = worker.session()
+    _, row = ask(worker, session, "one")
+    assert row["answer"] == "first"
+    provider.post("down", {"status": 503})
+    fallen, row = ask(worker, session, "two")
+    assert (row["status"], row["answer"], row["steps"] - row["refunds"]) == ("done", "second", 1)
+    made = calls(worker, fallen)
+    assert made[-1] == ("openai", "settled", None)
+    assert [provider for provider, *_ in made[:-1]] == ["anthropic"] * (len(made) - 1)
+    assert len(made) <= 3
+    during, row = ask(worker, session, "three")
+    assert row["answer"] == "third"
+    assert len(epochs(worker, session)) == 1  # it was there already
+    provider.post("down", {"status": None})
+    after, row = _until_back(worker, session)
+    assert row["answer"] == "back"
+    causes = epochs(worker, session)
+    assert len(causes) == 2
+    assert "for about $" in causes[0]
+    assert "to anthropic:" in causes[1]
+    (told,) = [event.data for event in worker.events(fallen) if event.kind == "model.switched"]
+    assert told["to"] == f"openai:{OTHER}"
+    assert told["tokens"] > 0
+    assert told["cost_usd"] > 0
+    for turn in (fallen, during, after):
+        for row in worker.rows("select id from calls where turn = %s", turn):
+            assert worker.database.read(lambda c, call=row["id"]: transcript.replay(c, call)).agrees
+
+
+def _until_back(worker: Ground, session: UUID) -> tuple[UUID, dict[str, Any]]:
+    """The key rests for a second or so; with the keys' state forgotten it is asked at once."""
+    forget_keys(worker.settings.redis_url)
+    return ask(worker, session, "four")
+
+
+def test_what_fails_for_good_is_tried_once_and_another_model_does_it(
+    worker: Ground, provider: Rehearsal, other: Rehearsal
+) -> None:
+    fault = {"kind": "status", "status": 404, "error_type": "not_found_error", "message": "model: gone"}
+    provider.script([{"text": "", "fault": fault}])
+    other.script([{"tools": [{"name": "list_files", "input": {"path": "."}}]}, {"text": "done elsewhere"}])
+    turn, row = ask(worker, worker.session(), "go")
+    assert (row["status"], row["answer"], row["steps"] - row["refunds"]) == ("done", "done elsewhere", 2)
+    assert calls(worker, turn) == [
+        ("anthropic", "failed", "failover"), ("openai", "settled", None), ("openai", "settled", None),
+    ]  # fmt: skip
+
+
+def test_while_any_link_is_up_no_turn_fails_and_while_none_is_it_sleeps(
+    worker: Ground, provider: Rehearsal, other: Rehearsal
+) -> None:
+    provider.post("down", {"status": 0})
+    other.post("down", {"status": 503})
+    turn, row = ask(worker, worker.session(), "anybody?")
+    assert (row["status"], row["parked_on"], row["error_code"]) == ("parked", "backoff", None)
+    assert {name for name, *_ in calls(worker, turn)} == {"anthropic", "openai"}
+    other.post("down", {"status": None})
+    other.script([{"text": "here"}])
+    worker.execute("update turns set status = 'queued', parked_on = null, wake_at = null where id = %s", turn)
+    forget_keys(worker.settings.redis_url)
+    worker.look()
+    assert worker.view(turn)["answer"] == "here"
+
+
+def test_a_key_that_was_exchanged_is_read_again_before_anything_else(
+    database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "LOOK_S", 600.0)
+    provider.reset()
+    provider.script([{"text": "with the new key"}])
+    key = tmp_path / "keys" / "anthropic" / "a"
+    key.parent.mkdir(parents=True)
+    key.write_text("invalid-old\n")
+    key.chmod(0o600)
+    with ground(database_url, redis_url, provider.url, tmp_path, provider_key="") as worker:
+        (old,) = worker.ports.routes.pool("anthropic")
+        key.write_text("new\n")
+        turn, row = ask(worker, worker.session(), "go")
+        assert row["answer"] == "with the new key"
+        assert [status for _, status, _ in calls(worker, turn)] == ["failed", "settled"]
+        assert worker.ports.routes.pool("anthropic")[0].id != old.id
+        everything = " ".join(str(one) for one in worker.rows("select * from calls where turn = %s", turn))
+        assert "invalid-old" not in everything
+
+
+def test_a_refused_key_is_left_for_the_next_one_of_the_pool(
+    database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path
+) -> None:
+    provider.reset()
+    provider.script([{"text": "one"}, {"text": "two"}])
+    folder = tmp_path / "keys" / "anthropic"
+    folder.mkdir(parents=True)
+    for name, value in (("a", "invalid-a"), ("b", "good")):
+        (folder / name).write_text(value)
+        (folder / name).chmod(0o600)
+    with ground(database_url, redis_url, provider.url, tmp_path, provider_key="") as worker:
+        session = worker.session()
+        first, row = ask(worker, session, "go")
+        assert row["answer"] == "one"
+        assert [status for _, status, _ in calls(worker, first)] == ["failed", "settled"]
+        second, row = ask(worker, session, "again")
+        assert row["answer"] == "two"
+        assert [status for _, status, _ in calls(worker, second)] == ["settled"]  # the fleet knows
+
+
+def test_a_413_leaves_the_largest_out_and_summarises_nothing(worker: Ground, provider: Rehearsal) -> None:
+    fault = {"kind": "status", "status": 413, "error_type": "request_too_large"}
+    long = {"path": "a.txt", "content": "word " * 4_000}
+    provider.script(
+        [{"tools": [{"name": "write_file", "input": long}]}, {"text": "", "fault": fault}, {"text": "it is there"}]
+    )
+    session = worker.session()
+    turn, row = ask(worker, session, "write")
+    assert (row["status"], row["answer"], row["steps"] - row["refunds"]) == ("done", "it is there", 2)
+    kinds = worker.rows("select kind, cause from edits where session = %s and kind <> 'prefix'", session)
+    assert {one["kind"] for one in kinds} == {"stub"}
+    assert [status for _, status, _ in calls(worker, turn)] == ["settled", "failed", "settled"]

@@ -1,0 +1,1 @@
+"""Manners towards providers: tests."""
