@@ -326,7 +326,8 @@ def stack(
         facts = json.loads((home / "stack.json").read_text("utf-8"))
         headers = {"Authorization": f"Bearer {facts['token']}"}
         with httpx.Client(base_url=facts["url"], headers=headers, timeout=15) as http:
-            provider = Rehearsal(facts["provider_url"], facts["pids"]["rehearsal"][0], facts["rehearsal_token"])
+            stand_in = facts["pids"].get("rehearsal", [0])[0]  # none where the stack speaks to a provider that is given
+            provider = Rehearsal(facts["provider_url"], stand_in, facts["rehearsal_token"])
             yield Rig(home, process, http, provider)
     finally:
         _stop(process)

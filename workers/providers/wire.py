@@ -155,7 +155,7 @@ def _read_stream(response: httpx2.Response, call: _Call) -> None:
     line, made = call.line, call.made
     line.renew()
     chunks = response.iter_raw()
-    for event in events.read(chunks, parser(call.client.declared)):
+    for event in events.read(chunks, parser(call.client.declared), line.renew):
         told = translate.error_within(event)
         if told is not None:
             raise translate.of_answer(200, told, response.headers, call.context())
