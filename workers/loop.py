@@ -290,15 +290,15 @@ def _failed(ports: Ports, held: Held, planned: Planned, failed: conversing.Faile
     spent, cost, source = conversing.assumed(held, planned, error.partial)
     outcome = Outcome(
         CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
-        unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.message,
+        unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.why,
         request_id=error.request_id,
     )  # fmt: skip
-    if recovery.overflow:
+    if recovery.compress:
         return _too_long(ports, held, planned, outcome)
     drop = recovery.code == failures.REASONING_REFUSED and not held.reasoning_dropped
     move = failures.RetryHere(0) if drop else failures.next_move(recovery, held.failed_tries, random.Random())
     if isinstance(move, failures.GiveUp):
-        ending = Ending(TurnStatus.FAILED, error_code=recovery.code, error_text=recovery.message)
+        ending = Ending(TurnStatus.FAILED, error_code=recovery.code, error_text=recovery.why)
         return Ended(ending) if recording.record(ports, held, planned, outcome, ending).ended else None
     recorded = recording.record(ports, held, planned, outcome)
     if recorded.cancel_requested:

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from shared.errors import ProviderError
+from workers.providers import kinds
 from workers.providers.failures import (
     IN_PLACE_S,
     TRIES,
@@ -22,14 +23,47 @@ from workers.providers.failures import (
     next_move,
 )
 from workers.providers.faults import CallCut, CallFailed, ProviderCut
+from workers.providers.replies import Partial
 from workers.providers.translate import retry_after_s
 
-RETRY = {"retry": True, "fatal": False, "overflow": False}
-FATAL = {"retry": False, "fatal": True, "overflow": False}
-OVERFLOW = {"retry": False, "fatal": False, "overflow": True}
+RETRY = {"retry": True, "fatal": False, "compress": False}
+FATAL = {"retry": False, "fatal": True, "compress": False}
+OVERFLOW = {"retry": False, "fatal": False, "compress": True}
+
+SPILL = {"retry": False, "fatal": False, "compress": False, "spill": True}
 
 LONG = "prompt is too long: 205000 tokens > 200000 maximum"
 LONG_OF_OLD = "input length and `max_tokens` exceed context limit: 199000 + 8000 > 200000"
+
+ACTS = (
+    "retry", "park", "compress", "spill", "refresh", "rotate_credential", "fall_back", "cools", "rests",
+    "drop_reasoning",
+)  # fmt: skip
+OUT = {"retry", "park", "fall_back", "rests"}
+BUSY = {"retry", "park", "fall_back", "rotate_credential", "cools"}
+KEY_GONE = {"rotate_credential", "fall_back", "cools"}
+KEY_WRONG = KEY_GONE | {"refresh"}
+UNSIGNED = {"drop_reasoning", "fall_back"}
+OUTAGES = {
+    "provider_unreachable": "unreachable", "provider_connection_lost": "connection_lost",
+    "provider_connect_timeout": "timeout", "provider_write_timeout": "timeout",
+    "provider_first_byte_timeout": "timeout", "provider_stalled": "stalled", "provider_cut": "stream_cut",
+    "provider_empty": "empty", "provider_bad_stream": "stream_garbled", "provider_tls": "tls",
+}  # fmt: skip
+WRONG = {
+    "provider_tls_certificate": "ssl_cert_verification", "provider_not_a_stream": "not_an_api",
+    "provider_encoded": "encoded", "provider_total_timeout": "too_slow", "reply_too_large": "reply_too_large",
+    "unexpected_block": "unexpected_block", "provider_not_configured": "not_configured",
+}  # fmt: skip
+
+
+def _answer(
+    status: int, said: str, *, kind: str | None = None, code: str = "c_c", upstream: bool = False, began: bool = False
+) -> CallFailed:
+    return CallFailed(
+        "m", code=code, http_status=status, kind=kind, said=said, upstream=upstream, partial=Partial(began=began)
+    )
+
 
 ANSWERED: list[tuple[int, str, str, float | None, dict[str, Any], str]] = [
     # status, kind, the provider's words, retry-after, what is done, the code that a person sees
@@ -51,7 +85,8 @@ ANSWERED: list[tuple[int, str, str, float | None, dict[str, Any], str]] = [
         "context_overflow",
     ),
     (400, "context_length_exceeded", "too many", None, OVERFLOW, "context_overflow"),
-    (413, "request_too_large", "Request exceeds the maximum size", None, FATAL, "said"),
+    (413, "request_too_large", "Request exceeds the maximum size", None, SPILL, "said"),
+    (413, "request_too_large", "prompt is too long", None, SPILL, "said"),
     (400, "invalid_request_error", "Your credit balance is too low", None, FATAL, "provider_money"),
     (401, "authentication_error", "invalid x-api-key", None, FATAL, "said"),
     (402, "billing_error", "pay", None, FATAL, "provider_money"),
@@ -89,7 +124,6 @@ def test_an_answered_error_is_judged_by_its_row(
     assert {name: getattr(recovery, name) for name in done} == done
     assert recovery.code == (kind if code == "said" else code)
     assert recovery.wait_s == (after if done is RETRY else None)
-    assert recovery.cools is (done is RETRY and (status in (429, 529) or kind == "overloaded_error"))
 
 
 @pytest.mark.parametrize(
@@ -119,6 +153,89 @@ def test_an_error_below_http_is_judged_by_its_code(code: str, retry: bool) -> No
         assert (recovery.code, recovery.retry, recovery.fatal) == (code, retry, not retry)
 
 
+KINDS: list[tuple[CallFailed, str, set[str]]] = [
+    (_answer(400, "prompt is too long: 5 > 4"), "context_overflow", {"compress"}),
+    (_answer(400, "request (9 tokens) exceeds the available context size"), "context_overflow", {"compress"}),
+    (_answer(429, "Extra usage is required for long context requests"), "long_context_tier", {"compress"}),
+    (_answer(400, "The long context beta is not yet available"), "oauth_long_context_beta_forbidden", {"fall_back"}),
+    (_answer(413, ""), "payload_too_large", {"spill"}),
+    (_answer(400, "image exceeds 5 MB maximum"), "image_too_large", set()),
+    (_answer(402, "pay"), "billing", KEY_GONE),
+    (_answer(429, "insufficient_quota"), "billing", KEY_GONE),
+    (_answer(400, "Your credit balance is too low"), "billing", KEY_GONE),
+    (_answer(400, "messages.1: Invalid `signature` in `thinking` block"), "thinking_signature", UNSIGNED),
+    (_answer(400, "x", code="invalid_encrypted_content"), "invalid_encrypted_content", UNSIGNED),
+    (_answer(401, "", code="account_deactivated"), "auth_permanent", KEY_GONE),
+    (_answer(404, "No endpoints found matching your data policy"), "provider_policy_blocked", {"fall_back"}),
+    (_answer(403, "unsupported_country_region_territory"), "provider_policy_blocked", {"fall_back"}),
+    (_answer(400, "", code="content_filter"), "content_policy_blocked", {"fall_back"}),
+    (_answer(401, "invalid x-api-key"), "auth", KEY_WRONG),
+    (_answer(400, "API key not valid. Please pass a valid API key."), "auth", KEY_WRONG),
+    (_answer(403, "no"), "permission", KEY_WRONG),
+    (_answer(404, "model: nope"), "model_not_found", {"fall_back"}),
+    (_answer(400, "nope is not a valid model ID"), "model_not_found", {"fall_back"}),
+    (_answer(429, "Provider returned error", upstream=True), "upstream_rate_limit", OUT),
+    (_answer(429, "x is temporarily rate-limited upstream"), "upstream_rate_limit", OUT),
+    (_answer(200, "", kind="rate_limit_error", began=True), "upstream_rate_limit", OUT),
+    (_answer(429, "quota of GenerateRequestsPerDayPerProject"), "daily_limit", KEY_GONE),
+    (_answer(429, "the model is overloaded"), "overloaded", BUSY),
+    (_answer(429, "slow down"), "rate_limit", BUSY),
+    (_answer(200, "", kind="rate_limit_error"), "rate_limit", BUSY),
+    (_answer(503, "Loading model"), "loading", OUT),
+    (_answer(503, ""), "overloaded", BUSY),
+    (_answer(529, ""), "overloaded", BUSY),
+    (_answer(200, "", kind="overloaded_error", began=True), "overloaded", BUSY),
+    (_answer(500, "no user query found in messages"), "format_error", {"fall_back"}),
+    (_answer(500, "failed to parse grammar"), "llama_cpp_grammar", {"fall_back"}),
+    (_answer(400, "tool message content must be a string"), "multimodal_tool_content", {"fall_back"}),
+    (_answer(408, ""), "timeout", OUT),
+    (_answer(504, ""), "timeout", OUT),
+    (_answer(409, ""), "conflict", {"retry"}),
+    (_answer(307, ""), "redirected", {"fall_back"}),
+    (_answer(400, "messages.1: `tool_use` ids were found without"), "transcript_refused", {"fall_back"}),
+    (_answer(400, "messages.0.ts: Extra inputs are not permitted"), "unsupported_parameter", {"fall_back"}),
+    (_answer(422, "something else"), "format_error", {"fall_back"}),
+    (_answer(500, ""), "server_error", OUT),
+    (_answer(200, "", kind="something_new"), "server_error", OUT),
+    (_answer(418, ""), "unknown", {"fall_back"}),
+    *((CallFailed("m", code=code), kind, OUT) for code, kind in OUTAGES.items()),
+    (CallFailed("m", code="provider_resting"), "resting", OUT - {"rests"}),
+    *((CallFailed("m", code=code), kind, {"fall_back"}) for code, kind in WRONG.items()),
+    (CallFailed("m", code="body_too_large"), "body_too_large", {"spill"}),
+]
+"""An error of each kind, and all that is done about it."""
+
+
+@pytest.mark.parametrize(("error", "kind", "done"), KINDS, ids=[f"{at} {row[1]}" for at, row in enumerate(KINDS)])
+def test_each_kind_is_known_and_does_what_its_row_says_and_nothing_else(
+    error: CallFailed, kind: str, done: set[str]
+) -> None:
+    recovery = classify(error)
+    on = {name for name in ACTS if getattr(recovery, name)}
+    assert (recovery.kind, on) == (kind, done)
+    assert recovery.fatal is not bool(done & {"retry", "compress", "spill"})
+    if recovery.fatal:  # a deterministic failure ends in one attempt
+        assert next_move(recovery, 1, random.Random(1)) == GiveUp()
+
+
+def test_every_row_of_the_table_has_an_error_that_only_it_fits_and_says_where_it_is_from() -> None:
+    rows = (*kinds.ANSWERED, *kinds.OF_WIRE, kinds.SERVER, kinds.UNKNOWN)
+    assert {row[1] for row in KINDS} == {row.kind for row in rows}
+    assert len({row.kind for row in rows}) >= 23
+    assert all(row.source for row in rows)
+
+
+def test_every_row_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any one of its rows, the table judges one of these errors otherwise."""
+    before = [classify(row[0]) for row in KINDS]
+    for name in ("ANSWERED", "OF_WIRE"):
+        rows: tuple[kinds.Row, ...] = getattr(kinds, name)
+        for at in range(len(rows)):
+            with monkeypatch.context() as less:
+                less.setattr(kinds, name, rows[:at] + rows[at + 1 :])
+                assert [classify(row[0]) for row in KINDS] != before, rows[at]
+
+
 def test_our_own_cut_and_a_foreign_error_are_not_retried() -> None:
     assert classify(CallCut("a person")) == Recovery("call_cut", "the call to the model was stopped: a person")
     assert classify(ProviderError("odd")) == Recovery("provider_error", "odd", fatal=True)
@@ -131,12 +248,15 @@ def test_a_failure_that_a_person_must_mend_says_how() -> None:
         (402, "credit"),
         (307, "BASE_URL"),
     ):
-        assert word in classify(CallFailed("m", code="c_c", http_status=status)).message
+        assert word in classify(CallFailed("m", code="c_c", http_status=status)).why
 
 
 def test_a_short_wait_is_waited_here_and_a_long_one_parks() -> None:
     rng = random.Random(1)
-    asked = [next_move(Recovery("c", "m", retry=True, wait_s=seconds), 1, rng) for seconds in (0.0, 3.0, 6.0, 600.0)]
+    asked = [
+        next_move(Recovery("c", "m", retry=True, park=True, wait_s=seconds), 1, rng)
+        for seconds in (0.0, 3.0, 6.0, 600.0)
+    ]
     assert [type(move) for move in asked] == [RetryHere, RetryHere, ParkBackoff, ParkBackoff]
     assert isinstance(asked[3], ParkBackoff)
     assert 600.0 <= asked[3].wait_s <= 601.0
@@ -144,18 +264,21 @@ def test_a_short_wait_is_waited_here_and_a_long_one_parks() -> None:
 
 def test_waits_grow_then_park_then_end() -> None:
     rng = random.Random(1)
-    moves = [next_move(Recovery("c", "m", retry=True), tries, rng) for tries in range(1, TRIES + 2)]
+    moves = [next_move(Recovery("c", "m", retry=True, park=True), tries, rng) for tries in range(1, TRIES + 2)]
     kinds = [type(move) for move in moves]
     assert kinds == [RetryHere] * 4 + [ParkBackoff] * (TRIES - 5) + [GiveUp] * 2
     assert all(move.wait_s <= IN_PLACE_S for move in moves if isinstance(move, RetryHere))
     assert next_move(Recovery("c", "m"), 1, rng) == GiveUp()
+    assert next_move(Recovery("c", "m", retry=True), 5, rng) == GiveUp()  # no outage: nothing to sleep for
 
 
 def test_a_wait_is_never_shorter_than_asked_and_two_workers_do_not_come_back_as_one() -> None:
     waits = {
         move.wait_s
         for seed in range(50)
-        if isinstance(move := next_move(Recovery("c", "m", retry=True, wait_s=2.0), 2, random.Random(seed)), RetryHere)
+        if isinstance(
+            move := next_move(Recovery("c", "m", retry=True, park=True, wait_s=2.0), 2, random.Random(seed)), RetryHere
+        )
     }
     assert min(waits) >= 2.0
     assert len(waits) == 50

@@ -93,7 +93,7 @@ def test_what_was_flagged_for_memory_is_asked_for_again_once_the_tool_can_be_use
         (Recovery("rate_limit_error", "", retry=True, cools=True), [60, 120, 240, 480, 900]),
         (Recovery("rate_limit_error", "", retry=True, cools=True, wait_s=200), [200, 200, 240]),
         (Recovery("rate_limit_error", "", retry=True, cools=True, wait_s=3600), [900]),
-        (Recovery("context_overflow", "", overflow=True), [120]),
+        (Recovery("context_overflow", "", compress=True), [120]),
         (Recovery("authentication_error", "", fatal=True), [900]),
     ],
 )

@@ -20,7 +20,7 @@ def after_reply(failures: int) -> float:
 
 def after_error(recovery: Recovery, failures: int) -> float:
     """Seconds, after a call that failed."""
-    if recovery.overflow:
+    if recovery.compress:
         return REPLY_S  # what stands in for the summary makes the next prompt smaller
     if recovery.cools:
         return min(max(_grown(BUSY_S, failures), recovery.wait_s or 0.0), MOST_S)

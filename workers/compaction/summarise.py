@@ -69,7 +69,7 @@ def summarise(
             spent, cost, source = conversing.assumed(held, planned, error.partial)
             outcome = Outcome(
                 CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
-                unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.message,
+                unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.why,
                 request_id=error.request_id,
             )  # fmt: skip
             _book(ports, held, planned, outcome)

@@ -1,6 +1,7 @@
 """Owns what is done about a call that failed. Pure: an error goes in, a Recovery comes out, and the loop acts.
 
-Invariant: nothing is retried that the provider will refuse again, and nothing is retried for ever.
+Invariant: nothing is retried that the provider will refuse again, and nothing is retried for ever. The table is
+`kinds`; whoever acts reads booleans and never looks at the error again.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import random
 from dataclasses import dataclass
 
 from shared.errors import ProviderError
+from workers.providers import kinds
 from workers.providers.faults import CallCut, CallFailed
+from workers.providers.kinds import Do, Row
 
 IN_PLACE_S = 5.0
 """A longer wait parks the turn, so that it holds no slot."""
@@ -22,16 +25,25 @@ LONGEST_ASKED_S = 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """`wait_s` is what the provider asked for, None where it left that to us. `overflow`: the prompt is too long,
-    reduce it. `fatal`: a person must change something first. `cools` the credential for every worker."""
+    """What is done about a failure, each word as in `kinds.Do`. `code` and `why` are what a person is told, `wait_s` is
+    what the provider asked for, None where it left that to us. `fatal`: here it will not succeed before somebody
+    changes something; another model (`fall_back`) or key (`rotate_credential`) may do."""
 
     code: str
-    message: str
+    why: str
+    kind: str = "unknown"
     retry: bool = False
     wait_s: float | None = None
-    overflow: bool = False
+    park: bool = False
+    compress: bool = False
+    spill: bool = False
+    refresh: bool = False
+    rotate_credential: bool = False
+    fall_back: bool = False
     fatal: bool = False
     cools: bool = False
+    rests: bool = False
+    drop_reasoning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +63,6 @@ class GiveUp:
 
 NextMove = RetryHere | ParkBackoff | GiveUp
 
-OVERFLOW = (
-    "prompt is too long",  # Anthropic
-    "exceed context limit",  # Anthropic, older
-    "model_context_window_exceeded",  # Anthropic
-    "context_length_exceeded",  # OpenAI and its kind
-    "maximum context length",  # OpenAI, older, vLLM
-    "context window",
-)
-"""Words of a 400 that mean: reduce the context and try again. Source: the providers' documents and public issues."""
-
 CONTEXT_OVERFLOW = "context_overflow"
 """The code of a call, or of a turn, whose conversation no longer fits the model's window."""
 
@@ -68,92 +70,24 @@ REASONING_REFUSED = "reasoning_refused"
 """A 400 about the signature of a thinking block: its prefix, key or model is another now. Sent without it, the call
 goes through. Source: Anthropic, preserved thinking (the text of the error)."""
 
-SPENT = ("spend limit", "spending limit", "spend cap", "usage limit", "credit balance", "insufficient_quota", "billing")
-"""Words of a 429 or 400 that mean: money. It never succeeds by waiting. Source: Anthropic (a spend-cap 429 carries no
-retry-after), OpenAI (`insufficient_quota`)."""
-
-_RETRIED = {
-    # code of the wire: why another try may succeed
-    "provider_unreachable": "refused, or no such name: transient more often than not",
-    "provider_connection_lost": "also a pooled connection that the other side had just closed",
-    "provider_connect_timeout": "the SDK's own policy retries connection errors",
-    "provider_write_timeout": "the SDK's own policy retries connection errors",
-    "provider_first_byte_timeout": "the SDK's own policy retries time-outs",
-    "provider_stalled": "a stream sends pings; silence means that it is gone",
-    "provider_cut": "a clean end before message_stop is no end, though the SDK reports none",
-    "provider_empty": "a proxy that lost its other side",
-    "provider_bad_stream": "seen of proxies that drop bytes",
-    "provider_tls": "a handshake that broke off",
-}
-_NOT_RETRIED = {
-    "provider_tls_certificate": "check NIGHTSHIFT_PROVIDER_BASE_URL, this machine's clock and its CA file",
-    "provider_not_a_stream": "check that NIGHTSHIFT_PROVIDER_BASE_URL is the address of the provider's API",
-    "provider_encoded": "turn the compression of the proxy before the provider off",
-    "provider_total_timeout": "ask for less output, or for the work in smaller parts",
-    "reply_too_large": "no model says that much; check what answers at NIGHTSHIFT_PROVIDER_BASE_URL",
-    "unexpected_block": "the model used a feature that was not asked for; check the model's settings",
-}
-_STATUS = {
-    # HTTP status: (retry, what a person can do)              source: the provider's error page (D) unless said
-    301: (False, "it redirects: set NIGHTSHIFT_PROVIDER_BASE_URL to the address it names"),
-    302: (False, "it redirects: set NIGHTSHIFT_PROVIDER_BASE_URL to the address it names"),
-    307: (False, "it redirects: set NIGHTSHIFT_PROVIDER_BASE_URL to the address it names"),
-    308: (False, "it redirects: set NIGHTSHIFT_PROVIDER_BASE_URL to the address it names"),
-    400: (False, "the request was refused; the sentence says why"),
-    401: (False, "the key is wrong or was withdrawn: set NIGHTSHIFT_PROVIDER_KEY"),
-    402: (False, "the account has no money left: add credit at the provider"),
-    403: (False, "the key may not do this: check its rights and its workspace at the provider"),
-    404: (False, "no such model or address: check NIGHTSHIFT_MODEL and NIGHTSHIFT_PROVIDER_BASE_URL"),
-    408: (True, "the provider timed out"),
-    409: (True, "the provider saw a conflict"),
-    413: (False, "the request is larger than the provider takes"),
-    422: (False, "the request was refused; the sentence says why"),
-    429: (True, "the provider's rate limit is reached"),
-    529: (True, "the provider is overloaded"),
-}
-_KIND_STATUS = {
-    # `error.type` of an event inside a 200, which carries no status of its own
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "conflict_error": 409,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-
 
 def classify(error: ProviderError) -> Recovery:
-    """What to do about an error of the wire. The tables are the law; texts only tell an overflow and spent money."""
+    """What to do about an error of the wire: from status, code, words, headers and where in the answer it came."""
     if isinstance(error, CallCut):
         return Recovery("call_cut", error.message)
     if not isinstance(error, CallFailed):
         return Recovery(error.code, error.message, fatal=True)
     if error.http_status is None:
-        return _of_wire(error)
+        row = next((one for one in kinds.OF_WIRE if error.code in one.own), kinds.UNKNOWN)
+        return _made(row, error, f"{error.message}: {row.advice}" if row.advice else error.message)
     status = error.http_status
     if status == 200:
-        status = _KIND_STATUS.get(error.kind or "", 500)
+        status = kinds.WITHIN.get(error.kind or "", kinds.WITHIN.get(error.code, 500))
     words = f"{error.kind} {error.code} {error.said}".lower()
-    if status in (400, 413, 422) and any(word in words for word in OVERFLOW):
-        return Recovery(CONTEXT_OVERFLOW, "the conversation no longer fits the model's window", overflow=True)
-    if status in (400, 402, 403, 429) and any(word in words for word in SPENT) and error.retry_after_s is None:
-        return Recovery("provider_money", _say(error, _STATUS[402][1]), fatal=True)
-    if status == 400 and "signature" in words and "thinking" in words:
-        return Recovery(REASONING_REFUSED, "the provider no longer accepts its own signed reasoning", fatal=True)
-    retry, advice = _STATUS.get(status, (status >= 500, "the provider failed" if status >= 500 else "it was refused"))
-    return Recovery(
-        error.code,
-        _say(error, advice),
-        retry=retry,
-        wait_s=_asked(error) if retry else None,
-        fatal=not retry,
-        cools=status in (429, 529),
-    )
+    row = next((one for one in kinds.ANSWERED if _fits(one, error, status, words)), None)
+    if row is None:
+        row = kinds.SERVER if status >= 500 else kinds.UNKNOWN
+    return _made(row, error, row.says or f"{error.message} ({row.advice})")
 
 
 def next_move(recovery: Recovery, tries: int, rng: random.Random) -> NextMove:
@@ -163,7 +97,9 @@ def next_move(recovery: Recovery, tries: int, rng: random.Random) -> NextMove:
     wait_s = backoff_s(tries, rng)
     if recovery.wait_s is not None:  # never earlier than asked; the jitter on top keeps a fleet from coming back as one
         wait_s = recovery.wait_s + min(wait_s, 1.0) * rng.random()
-    return RetryHere(wait_s) if wait_s <= IN_PLACE_S and tries <= IN_PLACE_TRIES else ParkBackoff(wait_s)
+    if wait_s <= IN_PLACE_S and tries <= IN_PLACE_TRIES:
+        return RetryHere(wait_s)
+    return ParkBackoff(wait_s) if recovery.park else GiveUp()
 
 
 def backoff_s(tries: int, rng: random.Random) -> float:
@@ -171,16 +107,23 @@ def backoff_s(tries: int, rng: random.Random) -> float:
     return min(0.5 * 2.0 ** (min(max(tries, 1), 20) - 1), 900.0) * (0.5 + rng.random() / 2)
 
 
-def _of_wire(error: CallFailed) -> Recovery:
-    if error.code in _RETRIED:
-        return Recovery(error.code, error.message, retry=True)
-    advice = _NOT_RETRIED.get(error.code)
-    return Recovery(error.code, f"{error.message}: {advice}" if advice else error.message, fatal=True)
+def _fits(row: Row, error: CallFailed, status: int, words: str) -> bool:
+    return (
+        status in row.statuses
+        and (row.asked is None or row.asked is (error.retry_after_s is not None))
+        and (row.within is None or row.within is error.partial.began)
+        and (row.upstream is None or row.upstream is error.upstream)
+        and (row.pattern is None or row.pattern.search(words) is not None)
+    )
 
 
-def _asked(error: CallFailed) -> float | None:
-    return None if error.retry_after_s is None else min(error.retry_after_s, LONGEST_ASKED_S)
-
-
-def _say(error: CallFailed, advice: str) -> str:
-    return f"{error.message} ({advice})"
+def _made(row: Row, error: CallFailed, why: str) -> Recovery:
+    do: Do = row.do
+    asked = None if error.retry_after_s is None else min(error.retry_after_s, LONGEST_ASKED_S)
+    mends = do.retry or do.compress or do.spill
+    return Recovery(
+        row.code or error.code, why, row.kind, retry=do.retry, wait_s=asked if do.retry or do.cools else None,
+        park=do.park, compress=do.compress, spill=do.spill, refresh=do.refresh,
+        rotate_credential=do.rotate_credential, fall_back=do.fall_back, fatal=not mends, cools=do.cools,
+        rests=do.rests, drop_reasoning=do.drop_reasoning,
+    )  # fmt: skip

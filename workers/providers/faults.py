@@ -18,7 +18,8 @@ Limits = tuple[tuple[str, str], ...]
 
 
 class CallFailed(ProviderError):
-    """`http_status` is what the provider answered, None where it did not; `said` its own text, bounded, without key."""
+    """`http_status` is what the provider answered, None where it did not; `said` its own text, bounded, without key;
+    `upstream`: an aggregator tells of the server behind it."""
 
     def __init__(
         self,
@@ -32,6 +33,7 @@ class CallFailed(ProviderError):
         retry_after_s: float | None = None,
         partial: Partial = NOTHING,
         limits: Limits = (),
+        upstream: bool = False,
     ) -> None:
         super().__init__(message, code=code)
         self.http_status = http_status
@@ -41,6 +43,7 @@ class CallFailed(ProviderError):
         self.retry_after_s = retry_after_s
         self.partial = partial
         self.limits = limits
+        self.upstream = upstream
 
 
 class ProviderCut(CallFailed):

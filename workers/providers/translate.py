@@ -139,6 +139,7 @@ def of_answer(status: int, body: object, headers: httpx2.Headers, context: Conte
         retry_after_s=retry_after_s(headers),
         partial=context.partial,
         limits=kept_headers(headers),
+        upstream=bool(_member(told, "metadata").get("provider_name")),
     )
 
 

@@ -43,7 +43,7 @@ def _outcome(ports: Ports, held: Held, planned: Planned) -> Outcome:
             spent, cost, source = conversing.assumed(held, planned, error.partial)
             return Outcome(
                 CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
-                unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.message,
+                unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.why,
                 request_id=error.request_id,
             )  # fmt: skip
         case conversing.Cut(reason, partial):
