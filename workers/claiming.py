@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from shared.providers import resolve
+from shared.store import windows
 from shared.store.pool import Connection
 from shared.store.statements import admission, leading, one, run, trees
 from shared.values import Purpose, SessionKind, TurnClass
@@ -113,7 +113,7 @@ def _held(ports: Ports, row: DictRow) -> Held:
         clock=row["now"],
         failed_tries=row["failed_tries"],
         failed_purpose=Purpose(row["failed_purpose"]) if row["failed_purpose"] else None,
-        limits=resolve.limits(ports.settings, row["provider"], row["model"]),
+        limits=windows.of(ports.database, ports.settings, row["provider"], row["model"]),
         money_late=row["money_late"],
         last_tool=row["last_tool"],
         stopped_tools=row["stopped_tools"] or {},
