@@ -71,7 +71,7 @@ def read(
 
 
 def parse_typed(data: bytes) -> dict[str, Any]:
-    value = _object(data)
+    value = parse_object(data)
     if not isinstance(value.get("type"), str):
         raise NotAnEvent("its data is no object with a type")
     return value
@@ -79,10 +79,11 @@ def parse_typed(data: bytes) -> dict[str, Any]:
 
 def parse_chunk(data: bytes) -> dict[str, Any]:
     """A chunk of a chat completion, which has no type, or the end of it."""
-    return {"type": DONE} if data.strip() == b"[DONE]" else _object(data)
+    return {"type": DONE} if data.strip() == b"[DONE]" else parse_object(data)
 
 
-def _object(data: bytes) -> dict[str, Any]:
+def parse_object(data: bytes) -> dict[str, Any]:
+    """One object of JSON, also one with half a pair of surrogates. Raises NotAnEvent."""
     try:
         value: object = orjson.loads(data)
     except orjson.JSONDecodeError:

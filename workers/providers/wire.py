@@ -10,11 +10,10 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import anthropic
 import httpx2
-import orjson
 
 from workers.providers import events, sizes, translate
 from workers.providers.assembly import Assembly, BadStream, TooLarge, UnexpectedBlock
@@ -215,10 +214,9 @@ def _told(response: httpx2.Response, call: _Call) -> object:
 
 def _parsed(body: bytes) -> dict[str, Any]:
     try:
-        value: object = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        return events.parse_object(body)
+    except events.NotAnEvent:
         return {}
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _failed(error: Exception, call: _Call) -> CallFailed:
