@@ -40,6 +40,10 @@ def data(value: Any, event: str = "") -> bytes:
     return f"{named}data: {json.dumps(value, separators=(',', ':'))}\n\n".encode()
 
 
+def _named(value: Json) -> bytes:
+    return data(value, value["type"])
+
+
 class Speech:
     """What is the same in all wires is named here; each answers with its own bytes."""
 
@@ -81,14 +85,16 @@ class Native(Speech):
         told = self._usage(said)
         first = {} if told is None else {"usage": {**told, "output_tokens": 1}}
         events = [data({"type": "message_start", "message": {**self._head(said), **first}}, "message_start")]
-        blocks = [({"type": "text", "text": ""}, [{"type": "text_delta", "text": said.text}])] if said.text else []
+        blocks: list[tuple[Json, list[Json]]] = []
+        if said.text:
+            blocks.append(({"type": "text", "text": ""}, [{"type": "text_delta", "text": said.text}]))
         for tool in said.tools:
-            head = {"type": "tool_use", "id": tool.id, "name": tool.name, "input": {}}
+            head: Json = {"type": "tool_use", "id": tool.id, "name": tool.name, "input": {}}
             blocks.append((head, [{"type": "input_json_delta", "partial_json": one} for one in tool.pieces]))
         for at, (head, deltas) in enumerate(blocks):
-            events.append(data({"type": "content_block_start", "index": at, "content_block": head}))
-            events += [data({"type": "content_block_delta", "index": at, "delta": one}) for one in deltas]
-            events.append(data({"type": "content_block_stop", "index": at}))
+            events.append(_named({"type": "content_block_start", "index": at, "content_block": head}))
+            events += [_named({"type": "content_block_delta", "index": at, "delta": one}) for one in deltas]
+            events.append(_named({"type": "content_block_stop", "index": at}))
         last = {} if told is None else {"usage": told}
         stop = {"stop_reason": self._reason(said), "stop_sequence": None}
         events.append(data({"type": "message_delta", "delta": stop, **last}, "message_delta"))
@@ -203,7 +209,7 @@ class Responses(Speech):
 
     def stream(self, said: Said) -> list[bytes]:
         last = self.whole(said)
-        begun = {**last, "output": [], "status": "in_progress", "usage": None}
+        begun: Json = {**last, "output": [], "status": "in_progress", "usage": None}
         told: list[Json] = [{"type": "response.created", "response": begun}]
         for at, item in enumerate(last["output"]):
             started = {**item, "status": "in_progress"}

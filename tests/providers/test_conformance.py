@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import anthropic
 import httpx2
@@ -201,11 +201,11 @@ def test_every_fault_of_the_rehearsal_provider_says_what_to_do_and_the_next_call
     assert came == {fault: retry for fault, (_, retry) in REHEARSED.items()} | ({} if streamed else WHOLE)
 
 
-SCRIPT = {
+SCRIPT: dict[str, Any] = {
     "thinking": "hm", "text": "a few words",
     "tools": [{"name": "look", "input": {"x": 1}}, {"name": "look", "input": {}}],
 }  # fmt: skip
-TOOL = {"type": "object", "properties": {}}
+TOOL: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=FORMS)
@@ -218,10 +218,11 @@ def test_the_sdk_of_openai_reads_the_rehearsal_providers_chat_completions(provid
             "tools": [{"type": "function", "function": {"name": "look", "parameters": TOOL}}],
         }  # fmt: skip
         if stream:
-            with sdk.chat.completions.stream(**asked, stream_options={"include_usage": True}) as events:
-                got = events.get_final_completion()
+            chat: Any = sdk.chat.completions
+            with chat.stream(**asked, stream_options={"include_usage": True}) as events:
+                got: Any = events.get_final_completion()
         else:
-            got = sdk.chat.completions.create(**asked)
+            got = cast("Any", sdk.chat.completions.create)(**asked)
     (choice,) = got.choices
     assert choice.finish_reason == "tool_calls"
     assert choice.message.content == "a few words"
@@ -241,10 +242,11 @@ def test_the_sdk_of_openai_reads_the_rehearsal_providers_responses(provider: Ser
             "tools": [{"type": "function", "name": "look", "parameters": TOOL, "strict": False}],
         }  # fmt: skip
         if stream:
-            with sdk.responses.stream(**asked) as events:
-                got = events.get_final_response()
+            responses: Any = sdk.responses
+            with responses.stream(**asked) as events:
+                got: Any = events.get_final_response()
         else:
-            got = sdk.responses.create(**asked)
+            got = cast("Any", sdk.responses.create)(**asked)
     assert (got.status, got.output_text) == ("completed", "a few words")
     calls: list[Any] = [one for one in got.output if one.type == "function_call"]
     assert [(one.name, one.arguments) for one in calls] == [("look", '{"x":1}'), ("look", "{}")]
@@ -285,10 +287,10 @@ def test_an_error_within_is_raised_by_the_sdk_on_one_wire_and_an_event_on_the_ot
         provider.control("reset")
         provider.script(replies=[{"text": "a" * 900, "fault": {"kind": "error_event"}}])
         asked: Any = {"model": "gpt-6.1-sol", "stream": True}
-        chunks: Any = sdk.chat.completions.create(**asked, messages=said)
+        chunks: Any = cast("Any", sdk.chat.completions.create)(**asked, messages=said)
         with pytest.raises(openai.APIError):
             list(chunks)
         provider.control("reset")
         provider.script(replies=[{"text": "a" * 900, "fault": {"kind": "error_event"}}])
-        events: list[Any] = list(sdk.responses.create(**asked, input=said))
+        events: list[Any] = list(cast("Any", sdk.responses.create)(**asked, input=said))
     assert events[-1].type in ("error", "response.failed")

@@ -393,7 +393,7 @@ def test_the_key_stands_in_no_error_log_or_repr(caplog: pytest.LogCaptureFixture
         errors = [caller.fails() for _ in range(3)]
         texts = [repr(caller.client), repr(caller.client.provider)]
     for error in errors:
-        texts += [str(error), repr(error), error.said, classify(error).message, *map(repr, vars(error).values())]
+        texts += [str(error), repr(error), error.said, classify(error).why, *map(repr, vars(error).values())]
         texts.append("".join(traceback.format_exception(error)))
     assert not [record for record in caplog.records if record.levelno < logging.WARNING]
     texts += [record.getMessage() for record in caplog.records]

@@ -166,7 +166,7 @@ def test_what_overflows_is_known_by_its_words(provider: Served, name: str, model
     talk.add("user", blocks.text("word " * 3_000))
     with client_of(provider.url, declared=to) as client, pytest.raises(wire.CallFailed) as caught:
         talk.call(client)
-    assert classify(caught.value).overflow
+    assert classify(caught.value).compress
     assert caught.value.http_status == 400
 
 

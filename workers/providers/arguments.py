@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
@@ -75,7 +75,7 @@ def _whole_input(told: object) -> str:
         case str():
             return told if told.strip() else "{}"
         case _:
-            return canonical.dump(cast("object", told))
+            return canonical.dump(told)
 
 
 def _depth(text: str) -> int:
