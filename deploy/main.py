@@ -78,6 +78,8 @@ def _dev(name: str) -> Command | None:
             from deploy.commands.migrate import main as command
         case "dev-test":
             from deploy.commands.test import main as command
+        case "dev-test-local-model":
+            from deploy.commands.local_model import main as command
         case "dev-check":
             from deploy.commands.check import main as command
         case "dev-bench":

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Tokens. `window` holds prompt and output together; `known` is False where both are only the safe guess."""
+    """Tokens. `window` holds prompt and output together; `known` is False where both are only the safe guess. `source`:
+    where the window is written."""
 
     window: int
     max_output: int
     known: bool
+    source: str = field(default="catalogue", compare=False)
 
 
-UNKNOWN = Limits(200_000, 8_192, known=False)
+UNKNOWN = Limits(200_000, 8_192, known=False, source="a guess")
 _LONG = Limits(1_000_000, 128_000, known=True)
 _SHORT = Limits(200_000, 64_000, known=True)
 _GPT = Limits(1_050_000, 128_000, known=True)
@@ -63,7 +65,8 @@ def limits(model: str, *, told: int | None = None, otherwise: int | None = None)
     if window is None:
         return UNKNOWN
     most = (known or UNKNOWN).max_output
-    return Limits(window, min(most, max(256, window // 4)), known=told is not None)
+    source = "NIGHTSHIFT_CONTEXT_WINDOW" if told is not None else "what is usual at the provider"
+    return Limits(window, min(most, max(256, window // 4)), known=told is not None, source=source)
 
 
 def window(model: str) -> int:

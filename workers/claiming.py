@@ -8,8 +8,8 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from shared.providers import resolve
 from shared.providers.chains import Link
+from shared.store import windows
 from shared.store.pool import Connection
 from shared.store.statements import admission, leading, one, run, trees
 from shared.values import Purpose, SessionKind, TurnClass
@@ -114,7 +114,7 @@ def _held(ports: Ports, row: DictRow) -> Held:
         clock=row["now"],
         failed_tries=row["failed_tries"],
         failed_purpose=Purpose(row["failed_purpose"]) if row["failed_purpose"] else None,
-        limits=resolve.limits(ports.settings, row["provider"], row["model"]),
+        limits=windows.of(ports.database, ports.settings, row["provider"], row["model"]),
         primary=Link(row["primary_provider"], row["primary_model"]),
         spoke=row["spoke"],
         out_s=row["out_s"],

@@ -1,5 +1,5 @@
-"""One call to the provider: deltas to the stream, and what came of it as a value. Nothing is written to Postgres
-here."""
+"""One call to the provider: deltas to the stream, and what came of it as a value. Nothing of a turn is
+written to Postgres here."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, cast
+from uuid import UUID
 
 import orjson
 import structlog
 
 from shared.request import blocks, estimate
+from shared.store import windows
 from shared.values import CallStatus, EventKind, Purpose, Refund
 from workers import leading, routing
 from workers.emit import emit
 from workers.held import STEERED, Held, Interrupt
 from workers.pause import Point
 from workers.ports import Ports
-from workers.providers import failures, prices, replies, wire
+from workers.providers import answered_by, failures, prices, replies, wire
 from workers.providers.failures import Recovery
 from workers.providers.faults import CallCut, CallFailed
 from workers.providers.replies import Partial, Reasoning, Reply, Text, ToolCall, Usage
@@ -99,12 +101,22 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
         return Cut(reason or Interrupt.CANCEL, cut.partial)
     except CallFailed as error:
         recovery = failures.classify(error)
+        if recovery.compress:
+            _learn_window(ports, held, planned.id, error.said)
         return Failed(recovery, error, ticket, routing.failed(ports, held, ticket, recovery, error.limits))
     finally:
         held.called()
     routing.answered(ports, held, ticket, reply.limits, reply.usage)
     ports.pauses.at(Point.AFTER_CALL)
     return Answered(reply)
+
+
+def _learn_window(ports: Ports, held: Held, call: UUID, said: str) -> None:
+    """The prompt was too long, and the provider may have said how long one may be."""
+    claim = held.claim
+    learned = ports.database.read(lambda c: windows.learn(c, ports.settings, claim.provider, claim.model, call, said))
+    if learned is not None:
+        held.limits = learned
 
 
 def _ticket(ports: Ports, held: Held, *, aside: bool) -> Ticket | CallFailed:
@@ -220,7 +232,8 @@ def bill(held: Held, planned: Planned, reply: Reply, now: datetime | None = None
             "usage.doubted", session=str(held.claim.session), turn=str(held.claim.turn), call=str(planned.id), why=why
         )
     usage = reply.usage if why is None else None
-    cost = prices.price(held.claim.model, usage, now or datetime.now(UTC), provider=held.claim.provider)
+    at, claim = now or datetime.now(UTC), held.claim
+    cost = answered_by.price(claim.model, reply.model, usage, at, provider=claim.provider)
     return Outcome(
         CallStatus.SETTLED,
         spent=planned.reserve if cost.usd is None else cost.usd,

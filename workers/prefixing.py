@@ -10,11 +10,10 @@ import structlog
 
 from shared import memory, shared_prefix
 from shared.memory import Kind
-from shared.providers import resolve
 from shared.providers.chains import Link
 from shared.request import blocks, estimate
 from shared.request.assembled import Request
-from shared.store import memories, transcript
+from shared.store import memories, transcript, windows
 from shared.store.statements import step
 from shared.values import EventKind, SessionKind
 from workers import fence, snapshot
@@ -125,7 +124,7 @@ def switch(ports: Ports, held: Held, to: Link, why: str) -> None:
     if held.prefix is None or left is None or left == str(to):
         if (held.claim.provider, held.claim.model) != (to.provider, to.model):
             fence.write(ports, held, step.SPEAK, values)
-            held.speak_to(to, resolve.limits(ports.settings, to.provider, to.model))
+            held.speak_to(to, windows.of(ports.database, ports.settings, to.provider, to.model))
         return
     tokens = _size(ports, held, to)
     cost = prices.price(
@@ -135,7 +134,7 @@ def switch(ports: Ports, held: Held, to: Link, why: str) -> None:
     priced = "at a price that is not known" if cost.usd is None else f"for about ${cost.usd:.4f}"
     cause = f"from {left} to {to}, {why}: about {tokens} tokens are read anew, {priced}"
     row = fence.write(ports, held, step.SWITCH, {**values, "cause": cause[:2_000]})
-    held.speak_to(to, resolve.limits(ports.settings, to.provider, to.model))
+    held.speak_to(to, windows.of(ports.database, ports.settings, to.provider, to.model))
     held.baseline, held.spoke = None, str(to)
     held.context = replace(held.context, prefix_warm_until=None)
     held.new_epoch(row["last_edit"])

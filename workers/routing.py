@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from shared.errors import SettingsError
-from shared.providers import chains, resolve
+from shared.providers import chains
 from shared.providers.chains import Link
 from shared.providers.credentials import Credential
+from shared.store import windows
 from workers.held import Held
 from workers.manners import headers
 from workers.manners.terms import NOT_TOLD, Asked, Told, Took, Wait
@@ -253,7 +254,7 @@ def lent(ports: Ports, held: Held, link: Link | None) -> Generator[None]:
         yield
         return
     claim, limits, ticket, key = held.claim, held.limits, held.ticket, held.key
-    held.speak_to(link, resolve.limits(ports.settings, link.provider, link.model))
+    held.speak_to(link, windows.of(ports.database, ports.settings, link.provider, link.model))
     held.lent = True
     try:
         yield

@@ -35,7 +35,8 @@ def read(client: Client, session: str) -> Row:
 def told(found: Row) -> Iterator[str]:
     """The whole view as lines."""
     context, session = found["context"], found["session"]
-    guess = "" if context["window_known"] else " (assumed: this model is not known here)"
+    learned = f" ({context['window_source']})" if context["window_source"] != "catalogue" else ""
+    guess = learned if context["window_known"] else " (assumed: this model is not known here)"
     yield f"{context['model']} · window {context['window']:,}{guess} · reduced from {context['line']:,} tokens on"
     how = "as the last bill has it" if context["calibrated"] else "estimated: nothing was billed yet"
     yield f"{context['tokens']:,} tokens now, {_share(context['tokens'], context['window'])} of the window, {how}"

@@ -20,14 +20,14 @@ from api.wire.context import (
     StandingSummary,
 )
 from shared import models
-from shared.providers import resolve
+from shared.models import Limits
 from shared.request import blocks, canonical, estimate, projection
 from shared.request import edits as edit_rules
 from shared.request.assembled import Request
 from shared.request.edits import Past
 from shared.request.projection import Prefix
 from shared.settings import Settings
-from shared.store import transcript
+from shared.store import transcript, windows
 from shared.store.pool import Connection
 from shared.values import EditKind
 
@@ -81,7 +81,8 @@ def find(connection: Connection, session: UUID, settings: Settings) -> Context:
     counted = Counted(
         live=live, rewound=counts["rewound"], summarised=counts["written"] - counts["rewound"] - live
     )  # fmt: skip
-    return _shown(row, request, prefix, past, told, counted, settings)
+    limits = windows.limits(connection, settings, row["provider"], row["model"])
+    return _shown(row, request, prefix, past, told, counted, settings, limits)
 
 
 def reductions(connection: Connection, session: UUID, before: int, limit: int) -> list[DictRow]:
@@ -136,9 +137,9 @@ def advise(row: DictRow, floor_tokens: int, window: int, line: int) -> list[str]
 
 def _shown(
     row: DictRow, request: Request | None, prefix: Prefix | None, past: Past, told: Sequence[DictRow], counted: Counted,
-    settings: Settings,
+    settings: Settings, limits: Limits,
 ) -> Context:  # fmt: skip
-    model, limits = row["model"], resolve.limits(settings, row["provider"], row["model"])
+    model = row["model"]
     calibrated = row["baseline_billed"] is not None
     counts = 0 if request is None else estimate.estimate(request, model)
     tokens = counts
@@ -153,7 +154,8 @@ def _shown(
         one for one in told if one["kind"] == EditKind.STUB and past.standing(one["first"]) is edit_rules.Standing.LIVE
     ]
     return Context(
-        session_id=row["id"], model=model, window=limits.window, window_known=limits.known, line=line, tokens=tokens,
+        session_id=row["id"], model=model, window=limits.window, window_known=limits.known,
+        window_source=limits.source, line=line, tokens=tokens,
         estimate=counts, calibrated=calibrated,
         floor=Floor(
             tokens=floor, share=round(floor / limits.window, 4), over=floor >= line,

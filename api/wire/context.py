@@ -142,6 +142,7 @@ class Context(Shown):
     model: str
     window: int
     window_known: bool
+    window_source: str
     line: int
     tokens: int
     estimate: int

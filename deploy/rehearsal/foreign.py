@@ -147,6 +147,8 @@ def signature_of(call: str) -> str:
 
 def _responses(given: Json) -> Json:
     items: Any = given.get("input")
+    if isinstance(items, str) and items:
+        items = [{"role": "user", "content": items}]
     if not is_array(items) or not items:
         raise Refused("Missing required parameter: 'input'.")
     past = _Past([], [], manners_of(given["model"]))
@@ -168,7 +170,10 @@ def _item(at: int, item: Json, past: _Past) -> None:
         case "message":
             role = item.get("role")
             wanted = "output_text" if role == "assistant" else "input_text"
-            for part in map(object_or_empty, _list(item.get("content"))):
+            content: Any = item.get("content")
+            if isinstance(content, str):
+                content = [{"type": wanted, "text": content}]
+            for part in map(object_or_empty, _list(content)):
                 kind = part.get("type")
                 if kind == wanted:
                     past.say("assistant" if role == "assistant" else "user", _text(part["text"]))

@@ -14,6 +14,8 @@ from tests.architecture.source import ROOT
 
 LOCK = ROOT / "requirements" / "lock.txt"
 PRODUCT = ROOT / "requirements" / "product.txt"
+LOCAL_MODEL = ROOT / "requirements" / "local-model.txt"
+ALL = [LOCK, PRODUCT, LOCAL_MODEL]
 _HOST = re.compile(r"://|--(?:index-url|extra-index-url|find-links|trusted-host)|\b[\w-]+\.(?:org|com|io|net|dev)\b")
 _PINNED = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)")
 
@@ -30,12 +32,12 @@ def packages(path: Path) -> dict[str, tuple[str, frozenset[str]]]:
     return found
 
 
-@pytest.mark.parametrize("path", [LOCK, PRODUCT], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
 def test_the_lock_names_no_host(path: Path) -> None:
     assert [line for line in path.read_text("utf-8").splitlines() if _HOST.search(line)] == []
 
 
-@pytest.mark.parametrize("path", [LOCK, PRODUCT], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
 def test_every_package_is_pinned_by_hash(path: Path) -> None:
     assert [name for name, (_, hashes) in packages(path).items() if not hashes] == []
 

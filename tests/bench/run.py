@@ -30,6 +30,7 @@ from tests.bench import (  # noqa: E402 - the path comes first
     money,
     noop,
     parked,
+    providers,
     search,
     steps,
     tools,
@@ -60,6 +61,7 @@ BENCHES: Mapping[str, Callable[[House], list[Figure]]] = {
     "compaction": compaction.measure,
     "search": search.measure,
     "tools": tools.measure,
+    "providers": providers.measure,
     "memory": tools.memory,
 }
 

@@ -216,10 +216,12 @@ def test_bytes_that_make_no_event_do_not_keep_a_call_alive() -> None:
         assert caller.fails(timeouts=QUICK).code == "provider_stalled"
 
 
-def test_pings_keep_a_call_alive_but_not_for_ever() -> None:
+@pytest.mark.parametrize("ping", [event("ping"), b": PROCESSING\n\n"], ids=["event", "comment"])
+def test_pings_keep_a_call_alive_but_not_for_ever(ping: bytes) -> None:
+    """A local server reads a long prompt for minutes, an aggregator waits for its upstream: both say so in comments."""
     bounds = wire.Timeouts(first_byte_s=0.2, between_s=0.2, total_s=0.6)
     began = time.monotonic()
-    with calling(dripping(chunk(event("ping")), 0.02)) as caller:
+    with calling(dripping(chunk(ping), 0.02)) as caller:
         error = caller.fails(timeouts=bounds)
     assert (error.code, classify(error).fatal) == ("provider_total_timeout", True)
     assert 0.5 < time.monotonic() - began < 2.0 * slack()
@@ -391,7 +393,7 @@ def test_the_key_stands_in_no_error_log_or_repr(caplog: pytest.LogCaptureFixture
         errors = [caller.fails() for _ in range(3)]
         texts = [repr(caller.client), repr(caller.client.provider)]
     for error in errors:
-        texts += [str(error), repr(error), error.said, classify(error).message, *map(repr, vars(error).values())]
+        texts += [str(error), repr(error), error.said, classify(error).why, *map(repr, vars(error).values())]
         texts.append("".join(traceback.format_exception(error)))
     assert not [record for record in caplog.records if record.levelno < logging.WARNING]
     texts += [record.getMessage() for record in caplog.records]

@@ -66,6 +66,8 @@ insert into budgets (scope, id, "window", cap_usd)
   select 'person', n::text, '2026-11-30', 1 from generate_series(1, 500) n;
 insert into draws (turn, scope, id, "window", amount_usd, from_usd)
   select id, 'person', (row_number() over () % 500 + 1)::text, '2026-11-30', 1, 0 from turns limit 5000;
+insert into model_windows (provider, model, seen, errors, source, call, updated_at)
+  select 'p', n::text, 4096, 1, 's', gen_random_uuid(), now() from generate_series(1, 500) n;
 insert into workers (boot_id, kind, host, pid, slots, classes, lock_key, lease_until, stopped_at)
   select gen_random_uuid(), 'worker', 'h', 1, 1, '', n, now(), now() from generate_series(1, 500) n;
 """

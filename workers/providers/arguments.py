@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
@@ -67,8 +67,15 @@ def why_malformed(text: str) -> str | None:
 
 
 def _whole_input(told: object) -> str:
-    """Some servers tell the whole input with the block's start and no deltas."""
-    return canonical.dump(cast("object", told)) if isinstance(told, dict) and told else "{}"
+    """Some servers tell the whole input with the block's start and no deltas, some of them as text. What is no object
+    stays what it is: a tool that ran on `{}` in its place would do what nobody asked for."""
+    match told:
+        case None:
+            return "{}"
+        case str():
+            return told if told.strip() else "{}"
+        case _:
+            return canonical.dump(told)
 
 
 def _depth(text: str) -> int:

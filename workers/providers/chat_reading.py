@@ -97,8 +97,9 @@ class ChatReader:
             self._refused = True
             self._writer.text("refusal", delta["refusal"])
         calls: object = delta.get("tool_calls")
-        for call in cast("list[object]", calls) if isinstance(calls, list) else []:
-            self._call(_object(call))
+        whole = told is choice.get("message")  # its calls are not in pieces: two with one id are two
+        for at, call in enumerate(cast("list[object]", calls) if isinstance(calls, list) else []):
+            self._call({**_object(call), "index": at} if whole else _object(call))
         if choice.get("finish_reason") is not None:
             self._finish = str(choice["finish_reason"])[:80]
 

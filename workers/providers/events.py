@@ -29,8 +29,14 @@ DONE = "[DONE]"
 """Type of the event by which a stream of chat completions ends."""
 
 
-def read(chunks: Iterable[bytes], parse: Callable[[bytes], dict[str, Any]] | None = None) -> Iterator[dict[str, Any]]:
-    """The JSON of each event, in order. The field `event:` is not needed: each object carries its `type`."""
+def read(
+    chunks: Iterable[bytes],
+    parse: Callable[[bytes], dict[str, Any]] | None = None,
+    alive: Callable[[], None] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """The JSON of each event, in order. The field `event:` is not needed: each object carries its `type`. `alive` hears
+    of each line that is a comment: by them servers say that they still work on an answer that has not begun (llama.cpp
+    while it reads the prompt, OpenRouter while it waits for its upstream)."""
     parsed = parse or parse_typed
     pending: list[bytes] = []
     data: list[bytes] = []
@@ -49,6 +55,8 @@ def read(chunks: Iterable[bytes], parse: Callable[[bytes], dict[str, Any]] | Non
         for line in lines:
             if line.startswith(b"data:"):
                 data.append(line[5:].rstrip(b"\r\n"))
+            elif alive is not None and line.startswith(b":"):
+                alive()
             elif data and not line.rstrip(b"\r\n"):
                 yield parsed(data[0] if len(data) == 1 else b"\n".join(data))
                 data = []
@@ -63,7 +71,7 @@ def read(chunks: Iterable[bytes], parse: Callable[[bytes], dict[str, Any]] | Non
 
 
 def parse_typed(data: bytes) -> dict[str, Any]:
-    value = _object(data)
+    value = parse_object(data)
     if not isinstance(value.get("type"), str):
         raise NotAnEvent("its data is no object with a type")
     return value
@@ -71,10 +79,11 @@ def parse_typed(data: bytes) -> dict[str, Any]:
 
 def parse_chunk(data: bytes) -> dict[str, Any]:
     """A chunk of a chat completion, which has no type, or the end of it."""
-    return {"type": DONE} if data.strip() == b"[DONE]" else _object(data)
+    return {"type": DONE} if data.strip() == b"[DONE]" else parse_object(data)
 
 
-def _object(data: bytes) -> dict[str, Any]:
+def parse_object(data: bytes) -> dict[str, Any]:
+    """One object of JSON, also one with half a pair of surrogates. Raises NotAnEvent."""
     try:
         value: object = orjson.loads(data)
     except orjson.JSONDecodeError:

@@ -11,7 +11,7 @@ FLOOR_CHARS = 64 * 1024
 
 BYTES_A_TOKEN = 1024
 FLOOR_BYTES = 1024 * 1024
-_MAX_TOKENS = re.compile(rb'"max_tokens":(\d{1,9})[,}]')
+_MAX_TOKENS = re.compile(rb'"max_(?:completion_|output_)?tokens":(\d{1,9})[,}]')
 _HEAD = 4096
 
 
@@ -27,6 +27,7 @@ def most_bytes(tokens: int) -> int:
 
 
 def asked_for(body: bytes) -> int | None:
-    """The `max_tokens` of a request. Parameters stand first in it, and inside a text the quotes would be escaped."""
+    """The most tokens that a request lets the answer have, by its wire's name for them. Parameters stand first in it,
+    and inside a text the quotes would be escaped."""
     found = _MAX_TOKENS.search(body, 0, _HEAD)
     return int(found.group(1)) if found is not None else None

@@ -10,11 +10,10 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import anthropic
 import httpx2
-import orjson
 
 from workers.providers import events, sizes, translate
 from workers.providers.assembly import Assembly, BadStream, TooLarge, UnexpectedBlock
@@ -155,7 +154,7 @@ def _read_stream(response: httpx2.Response, call: _Call) -> None:
     line, made = call.line, call.made
     line.renew()
     chunks = response.iter_raw()
-    for event in events.read(chunks, parser(call.client.declared)):
+    for event in events.read(chunks, parser(call.client.declared), line.renew):
         told = translate.error_within(event)
         if told is not None:
             raise translate.of_answer(200, told, response.headers, call.context())
@@ -215,10 +214,9 @@ def _told(response: httpx2.Response, call: _Call) -> object:
 
 def _parsed(body: bytes) -> dict[str, Any]:
     try:
-        value: object = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        return events.parse_object(body)
+    except events.NotAnEvent:
         return {}
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _failed(error: Exception, call: _Call) -> CallFailed:

@@ -1,4 +1,4 @@
-"""Money that is shared; models that stand in for others. The files say what each part holds."""
+"""Money that is shared; models that stand in for others; windows that were learned. The files say what each holds."""
 
 from shared.store.migrations import run_file
 
@@ -7,7 +7,7 @@ down_revision = "0004"
 branch_labels = None
 depends_on = None
 
-PARTS = ("money", "fallback")
+PARTS = ("money", "fallback", "windows")
 
 
 def upgrade() -> None:
