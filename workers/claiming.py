@@ -114,6 +114,7 @@ def _held(ports: Ports, row: DictRow) -> Held:
         failed_tries=row["failed_tries"],
         failed_purpose=Purpose(row["failed_purpose"]) if row["failed_purpose"] else None,
         limits=resolve.limits(ports.settings, row["provider"], row["model"]),
+        prices=ports.settings.prices,
         money_late=row["money_late"],
         last_tool=row["last_tool"],
         stopped_tools=row["stopped_tools"] or {},

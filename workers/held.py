@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from shared.models import Limits
+from shared.prices import OwnPrice
 from shared.request.assembled import Request
 from shared.request.projection import MessageRow
 from shared.store.waits import Woken
@@ -153,6 +154,8 @@ class Held:
     money_late: bool
     """It has waited for money for as long as it may: if it is short still, it ends."""
     draws: Draws | None = None
+    prices: Mapping[str, Mapping[str, OwnPrice]] = field(default_factory=dict[str, Mapping[str, OwnPrice]])
+    """As the settings have them, before any list's."""
     request: Request | None = None
     judge: bool = True
     """The request was read afresh and its transcript must be looked over before it goes out."""

@@ -12,6 +12,7 @@ import pytest
 
 from scheduler.budgets import give_back, settle, tell, wake
 from scheduler.takeover import take_orphans
+from shared.prices import OwnPrice
 from shared.store import principals
 from shared.store.pool import Connection
 from shared.values import PrincipalKind, Role, TurnClass
@@ -236,6 +237,24 @@ def test_with_a_shared_cap_an_unknown_price_is_refused(
         row = worker.view(turn)
     assert (row["status"], row["error_code"]) == ("failed", "price_unknown")
     assert "the team has a cap of $10" in row["error_text"]
+
+
+def test_a_price_that_the_team_wrote_down_lets_a_model_that_no_list_knows_run_under_a_cap(
+    database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path
+) -> None:
+    each = OwnPrice.model_validate(dict.fromkeys(OwnPrice.model_fields, 1))
+    prices = {"anthropic": {"claude-mythos-5": each}}
+    with ground(database_url, redis_url, provider.url, tmp_path, prices=prices) as worker:
+        _cap(worker, "team", "team", "month", "10")
+        turn = worker.turn(worker.session(model="claude-mythos-5"), "go")
+        worker.look()
+        row = worker.view(turn)
+        (call,) = worker.rows("select * from calls where turn = %s", turn)
+        window = _window(worker, "team")
+    buckets = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens")
+    assert (row["status"], call["cost_usd"]) == ("done", Decimal(sum(call[name] for name in buckets)) / 1_000_000)
+    assert call["rate_source"].startswith("settings anthropic ")
+    assert window["spent_usd"] == row["spent_usd"] == call["cost_usd"] > 0
 
 
 def test_what_a_dead_worker_had_drawn_comes_back_less_what_is_assumed_spent(small: Ground, provider: Rehearsal) -> None:
