@@ -36,7 +36,9 @@ WORDS = (1_000, 3_000, 6_000, 7_500)
 """Of each answer, by child: tokens of output, about, so that calls cost from a twentieth of a cent to half of one."""
 A_CALL = 20
 STILL_S = 120.0
-"""Longer than any lease, look of the sweep or wait for a call of this drive."""
+"""While a worker is ready: longer than any lease, look of the sweep or wait for a call of this drive."""
+BOOT_S = 1_800.0
+"""With none: those that were killed begin anew, which a machine that has much else to do takes minutes for."""
 TELL_S = 15.0
 WITH = """
 with recursive tree(id, session) as (
@@ -52,7 +54,9 @@ MOVES = f"""{WITH}
 select count(*) filter (where t.status = 'queued') as queued, count(*) filter (where t.status = 'running') as running,
   count(*) filter (where t.status = 'parked') as parked, count(*) filter (where t.parked_on = 'money') as short,
   count(*) filter (where t.finished_at is not null) as over, sum(t.step) as steps, sum(s.fence) as fences,
-  (select count(*) from calls k join tree x on x.id = k.turn) as calls
+  (select count(*) from calls k join tree x on x.id = k.turn) as calls,
+  (select count(*) from workers w where w.kind = 'worker' and w.stopped_at is null and not w.draining
+    and w.lease_until > clock_timestamp()) as workers
 from tree join turns t on t.id = tree.id join sessions s on s.id = t.session
 """  # noqa: S608 - texts of this module
 LIVING = f"""{WITH}
@@ -113,7 +117,7 @@ class _Watch:
         live = row["queued"] + row["running"] + row["parked"]
         if live == row["short"] and live <= most:
             return True
-        if now - self.since > STILL_S:
+        if now - self.since > (STILL_S if row["workers"] else BOOT_S):
             raise AssertionError(f"{self.name} stands still:\n{self._dump()}")
         time.sleep(0.1)
         return False
@@ -124,7 +128,7 @@ class _Watch:
         lines = [str(self.seen), str(self.rig.facts["pids"]), *map(str, living)]
         for row in living:
             lines += self.rig.of_turn(str(row["id"]))[-12:]
-        lines += [line for path in ("scheduler", "up") for line in self._tail(path)]
+        lines += [line for path in ("worker", "scheduler", "supervisor") for line in self._tail(path)]
         return "\n".join(lines)
 
     def _tail(self, name: str) -> list[str]:
@@ -219,7 +223,8 @@ def _begun(rig: Rig, drive: Drive) -> str:
         for group in groups
     ]
     spending = {"text": "word " * WORDS[-1], "tools": [{"name": "list_files", "input": {"path": "."}}]}
-    rig.script(session, [{"tools": tools}, *[spending] * 500])
+    rig.script(session, [spending], repeat=True)
+    rig.script(session, [{"tools": tools}])  # before what is there
     rig.send(session, "spend it")
     return session
 
@@ -233,7 +238,7 @@ def _raise(rig: Rig, watch: _Watch) -> bool:
     """Whether somebody waited for money. The cap is raised, and they end with an answer."""
     if not rig.one(MOVES, watch.session)["short"]:
         return False
-    rig.script(watch.session, [{"text": "so"}] * 500)
+    rig.script(watch.session, [{"text": "so"}], repeat=True)
     rig.http.patch(f"/v1/sessions/{watch.session}", json={"cap_usd": 5}).raise_for_status()
     until(lambda: watch.quiet(0), 3_600, "what waited for money")
     return True
