@@ -9,11 +9,12 @@ but for standing still, and then it says who lives and what of that is in the lo
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -22,7 +23,7 @@ import psycopg
 
 from tests.bench.figures import Figure, keep, show
 from tests.bench.house import LIMIT, House
-from tests.chaos.rig import Rig, Row, stack, until
+from tests.chaos.rig import Rig, Row, family, stack, until
 
 RUNS = 50
 SHORT = 3
@@ -30,6 +31,7 @@ SHORT = 3
 CHILDREN = 100
 KILLS = 2
 A_STACK = 10
+STARTS = 5
 CAP = Decimal("1.00")
 MODEL = "claude-haiku-5-5"
 WORDS = (1_000, 3_000, 6_000, 7_500)
@@ -97,6 +99,9 @@ class _Watch:
     rig: Rig
     session: str
     name: str
+    chance: random.Random
+    blows: list[int]
+    """After how many calls of the tree a worker is killed; each is taken out when it falls."""
     seen: Row = field(default_factory=dict[str, object])
     since: float = field(default_factory=time.monotonic)
     told: float = field(default_factory=time.monotonic)
@@ -108,6 +113,8 @@ class _Watch:
             row = self.rig.one(MOVES, self.session)
         except psycopg.OperationalError:  # who asks may find the database busy: it is asked again
             return False
+        if self.blows and row["calls"] >= self.blows[0] and _killed(self.rig, self.chance):
+            self.blows.pop(0)
         now = time.monotonic()
         if row != self.seen:
             self.seen, self.since = row, now
@@ -162,7 +169,7 @@ def played(drive: Drive, runs: range) -> list[Played]:
     settings = {"PRINCIPAL_LIMIT": LIMIT, "LOG_LEVEL": "warning", "STRICT": 1, "MAX_OUTPUT_TOKENS": 8_000}
     found: list[Played] = []
     for first in range(runs.start, runs.stop, A_STACK):
-        with stack(workers=3, concurrency=40, settings=settings) as rig:
+        with _stack(settings) as rig:
             for number in range(first, min(first + A_STACK, runs.stop)):
                 one = _run(rig, drive, number)
                 found.append(one)
@@ -171,6 +178,21 @@ def played(drive: Drive, runs: range) -> list[Played]:
                     f" {one.lost} lost, {'raised, ' if one.raised else ''}{one.seconds:.0f} s"
                 )
     return found
+
+
+@contextlib.contextmanager
+def _stack(settings: Mapping[str, object]) -> Generator[Rig]:
+    """A machine with much else to do may let one time out before it is up: then another one is begun."""
+    with contextlib.ExitStack() as held:
+        for _ in range(STARTS):
+            try:
+                rig = held.enter_context(stack(workers=3, concurrency=40, settings=settings))
+            except AssertionError as error:
+                _say(f"money: a stack did not start: {str(error)[-200:]}")
+                continue
+            yield rig
+            return
+        raise AssertionError(f"{STARTS} stacks did not start")
 
 
 def figures(runs: Sequence[Played]) -> list[Figure]:
@@ -192,10 +214,9 @@ def _run(rig: Rig, drive: Drive, number: int) -> Played:
     """Nothing of the tree is live afterwards."""
     began, chance = time.monotonic(), random.Random(f"{drive.seed}:{number}")
     session = _begun(rig, drive)
-    watch = _Watch(rig, session, f"run {number}")
-    for _ in range(drive.kills):
-        time.sleep(chance.uniform(0.5, 3.0))
-        rig.kill(chance.choice(until(lambda: rig.pids("worker"), 60, "a worker to kill")))
+    # By how many calls there have been, not by seconds: a slow machine has done nothing yet after three of them.
+    blows = sorted(chance.randint(2, 2 * drive.children) for _ in range(drive.kills))
+    watch = _Watch(rig, session, f"run {number}", chance, blows)
     until(watch.quiet, 3_600, "every child at its end")
     row, root = rig.one(BOOKED, session), rig.one(ROOT, session)
     made = rig.one(MADE, session)["n"]
@@ -208,6 +229,17 @@ def _run(rig: Rig, drive: Drive, number: int) -> Played:
     assert billed <= row["usd"], f"${billed} billed, ${row['usd']} booked"
     raised = _raise(rig, watch)
     return Played(row["usd"], billed, row["calls"], row["lost"], raised, time.monotonic() - began)
+
+
+def _killed(rig: Rig, chance: random.Random) -> bool:
+    """Whoever is written down may be gone by now, and another on its way."""
+    alive = sorted({*rig.pids("worker")} & family(rig.process.pid))
+    if not alive:
+        return False
+    with contextlib.suppress(ProcessLookupError, AssertionError):
+        rig.kill(chance.choice(alive))
+        return True
+    return False
 
 
 def _begun(rig: Rig, drive: Drive) -> str:
