@@ -164,7 +164,8 @@ def bill(held: Held, planned: Planned, reply: Reply, now: datetime | None = None
         )
     usage = reply.usage if why is None else None
     at = now or datetime.now(UTC)
-    cost = prices.price(held.claim.model, usage, at, provider=held.claim.provider, own=held.prices)
+    claim = held.claim
+    cost = prices.answered(claim.model, reply.model, usage, at, provider=claim.provider, own=held.prices)
     return Outcome(
         CallStatus.SETTLED,
         spent=planned.reserve if cost.usd is None else cost.usd,

@@ -214,3 +214,24 @@ def test_a_price_that_is_none_stops_the_start_with_its_setting(text: str) -> Non
     with pytest.raises(SettingsError) as refused:
         load({"NIGHTSHIFT_PRICES": text})
     assert "NIGHTSHIFT_PRICES" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "usd", "by"),
+    [
+        ("claude-sonnet-5-5", "claude-sonnet-5-5", "2", ""),
+        ("claude-sonnet-5-5", None, "2", ""),
+        ("claude-haiku-4-5", "claude-haiku-4-5-20251001", "1", ""),
+        ("claude-sonnet-5-5", "claude-opus-5-5", "4", ", answered by claude-opus-5-5"),
+        ("claude-opus-5-5", "claude-sonnet-5-5", "2", ", answered by claude-sonnet-5-5"),
+        ("claude-sonnet-5-5", "/models/our.gguf", "2", ""),
+        ("our-deployment", "claude-opus-5-5", "4", ", answered by claude-opus-5-5"),
+        ("our-deployment", "nobody-knows", None, "does not know our-deployment at anthropic"),
+    ],
+)
+def test_a_call_that_another_model_answered_costs_what_that_one_does(
+    asked: str, told: str | None, usd: str | None, by: str
+) -> None:
+    cost = prices.answered(asked, told, Usage(input=MILLION), AT)
+    assert cost.usd == (None if usd is None else Decimal(usd))
+    assert cost.source.endswith(by or "2026-11-30")

@@ -68,6 +68,20 @@ def price(model: str, usage: Usage | None, at: datetime, *, provider: str = ANTH
     return Cost(usd / _MILLION, f"{rates.source} {provider} {at:%Y-%m-%d}")
 
 
+def answered(
+    asked: str, told: str | None, usage: Usage | None, at: datetime, *, provider: str = ANTHROPIC.name, own: Own = NONE
+) -> Cost:
+    """What a call cost that `told` answered: a provider that routes bills the model that served. A name that nobody has
+    a price of is what this provider calls the model that was asked for."""
+    cost = price(asked, usage, at, provider=provider, own=own)
+    if told is None or told == asked or usage is None:
+        return cost
+    served = price(told, usage, at, provider=provider, own=own)
+    if served.usd is None or served.usd == cost.usd:
+        return cost
+    return Cost(served.usd, f"{served.source}, answered by {told[:100]}")
+
+
 def worst(
     model: str,
     prompt_tokens: int,
