@@ -36,7 +36,7 @@ def _ours(model: str, provider: str = "anthropic", calls: int = 3, **more: int) 
     return {"day": "2026-11-30", "provider": provider, "model": model, "spent": spent | {"tokens": tokens}}
 
 
-def _drifts(text: str, *rows: Row) -> list[tuple[str, str, int, str]]:
+def _drifts(text: str, *rows: Row) -> list[tuple[str, str, float, str]]:
     return [(one.model, one.kind, one.drift, one.why) for one in reconcile.compare(exports.read(text), rows)]
 
 
@@ -243,7 +243,26 @@ def test_a_plot_says_of_which_calls_the_cost_is_unknown(surface: Surface, capsys
     assert main(["ledger", "--plot"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["2026-11-29", "2026-11-30", "total"]
-    assert lines[0].endswith("$0.5000 and 1 of unknown cost")
+    assert lines[0].endswith("$0.5000 and 1 unknown")
+
+
+def test_a_table_tells_what_is_known_beside_what_is_not_and_what_is_only_assumed(
+    surface: Surface, capsys: pytest.CaptureFixture[str]
+) -> None:
+    surface.lists["ledger"] = [
+        _row("2026-11-30", None), _row("2026-11-29", 0.00004), _row("2026-11-28", None, known_usd=0.0),
+    ]  # fmt: skip
+    surface.total = _row("", None, unknown_calls=2, assumed_calls=3, open_calls=1, reserved_usd=0.25)
+    assert main(["ledger"]) == 0
+    told = capsys.readouterr()
+    assert [line.split("7  ")[-1].strip() for line in told.out.splitlines()[1:4]] == [
+        "$0.5000 and 1 unknown", "<$0.0001", "unknown",
+    ]  # fmt: skip
+    assert "2 calls have a cost that nobody knows" in told.err
+    assert "3 calls were cut or lost" in told.err
+    assert "1 calls are out and may cost $0.2500" in told.err
+    assert main(["ledger", "--csv"]) == 0
+    assert ",0.00004,0.00004,0.0" in capsys.readouterr().out
 
 
 def test_budgets_are_listed_and_set(surface: Surface, capsys: pytest.CaptureFixture[str]) -> None:
