@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -23,7 +24,14 @@ from shared.store.pool import Connection
 from shared.store.statements import outward, run
 from shared.values import Audience, PrincipalKind, Role
 
-_MAY_BE_NULL = frozenset({"model", "cap_usd", "max_steps", "deliver_session", "workspace", "folder", "deliver_file"})
+BREAKERS = ("stop_same", "stop_dearer")
+_MAY_BE_NULL = frozenset(
+    {"model", "cap_usd", "max_steps", "deliver_session", "workspace", "folder", "deliver_file", *BREAKERS}
+)
+
+
+# Whoever lets a job go on has looked at it: its breakers count from here.
+_GOES_ON = "paused_at = null, paused_why = null, watched_from = clock_now()"
 
 
 def add(connection: Connection, caller: Caller, asked: JobAsked, deadline_s: int) -> UUID:
@@ -42,6 +50,9 @@ def add(connection: Connection, caller: Caller, asked: JobAsked, deadline_s: int
         run(connection, outward.JOB_ADD, values)
     except errors.UniqueViolation as error:
         raise _taken(asked.name) from error
+    watched = {name: given[name] for name in BREAKERS if given[name] is not None}
+    if watched:
+        _write(connection, job, watched, None)
     return job
 
 
@@ -86,7 +97,7 @@ def _write(connection: Connection, job: UUID, given: dict[str, Any], paused: boo
         sql.SQL("{} = {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in given
     ]
     if paused is not None:
-        sets.append(sql.SQL("paused_at = coalesce(paused_at, clock_now())" if paused else "paused_at = null"))
+        sets.append(sql.SQL("paused_at = coalesce(paused_at, clock_now())" if paused else _GOES_ON))
     sets.append(sql.SQL("updated_at = clock_now()"))
     statement = sql.SQL("update jobs set {} where id = {}").format(sql.SQL(", ").join(sets), sql.Placeholder("id"))
     try:
@@ -112,9 +123,21 @@ def explained(connection: Connection, row: DictRow, n: int) -> Explained:
         " the night that it is put forward, at the first valid instant after."
     )
     if row["paused_at"] is not None:
-        text = f"This job is paused: none of these will run. {text}"
+        why = f" since {row['paused_why']}" if row["paused_why"] else ""
+        text = f"This job is paused{why}: none of these will run. {text}"
+    text = " ".join([text, *_watched(row)])
     shown = [DueAt(local=one.local.isoformat(), utc=one.utc.isoformat().replace("+00:00", "Z")) for one in found]
     return Explained(text=text, cron=row["cron"], zone=row["zone"], instants=shown)
+
+
+def _watched(row: DictRow) -> Iterator[str]:
+    if row["stop_same"] is not None:
+        yield f"It is paused once {row['stop_same']} of its runs in a row have said the same, but for dates and times."
+    if row["stop_dearer"] is not None:
+        yield (
+            f"It is paused once its last five runs cost {row['stop_dearer']:g} times as much as the five before;"
+            " failed runs and runs before it was last resumed do not count."
+        )
 
 
 def _check(connection: Connection, caller: Caller, given: dict[str, Any]) -> None:

@@ -16,7 +16,8 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from scheduler import job_prompt
+from scheduler import breakers, job_prompt
+from scheduler.breakers import Trip
 from scheduler.room import Room
 from scheduler.rows import GONE, Did, Result, each
 from shared import cron, shared_prefix
@@ -77,6 +78,9 @@ def _tick_job(room: Room, connection: Connection, row: DictRow) -> Result:
         missed = _missed(job, now) if since else ()
     except Refused as refused:
         return _broken(room, connection, job, refused)
+    trip = _trip(connection, job) if missed else None
+    if missed and trip is not None:
+        return _tripped(room, connection, job, missed[-1], trip)
     run(connection, schedule.JOB_NEXT, {"job": job["id"], "next_at": following[0] if following else None})
     if not missed:
         return GONE
@@ -189,6 +193,22 @@ def _record(
     }  # fmt: skip
     added = one(connection, schedule.TICK_ADD, params)
     return added["id"] if added else None
+
+
+def _trip(connection: Connection, job: DictRow) -> Trip | None:
+    """Whether the job's own breakers, where it has any, stop it here. A run by hand is somebody's wish and is none."""
+    if job["stop_same"] is None and job["stop_dearer"] is None:
+        return None
+    params = {"job": job["id"], "since": job["watched_from"], "limit": breakers.MOST_RUNS}
+    past = [breakers.Past(row["answer"], row["usd"]) for row in every(connection, schedule.PAST_RUNS, params)]
+    return breakers.tripped(past, job["stop_same"], job["stop_dearer"])
+
+
+def _tripped(room: Room, connection: Connection, job: DictRow, instant: datetime, trip: Trip) -> Result:
+    """The job is paused until somebody resumes it; the run that did not begin says why."""
+    _record(connection, job["id"], instant, "skipped", trip.code, trip.why)
+    run(connection, schedule.JOB_TRIPPED, {"job": job["id"], "why": trip.why})
+    return Result(Did.DONE, lambda: room.count("job.paused", job=str(job["id"]), code=trip.code))
 
 
 def _broken(room: Room, connection: Connection, job: DictRow, refused: Refused) -> Result:

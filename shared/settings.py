@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from shared import demands
 from shared.errors import SettingsError
 from shared.mcp import McpServer, servers
+from shared.prices import OwnPrice, Prices, table
 from shared.providers import resolve
 from shared.providers.configured import ProviderSettings, configured
 from shared.secrets import VARIABLE
@@ -71,6 +72,8 @@ class Settings(BaseModel):
     max_output_tokens: int = Field(default=8192, ge=1)
     call_cap_usd: Decimal | None = None
     turn_cap_usd: Decimal | None = None
+    prices: Annotated[Prices, BeforeValidator(table)] = Field(default_factory=dict[str, dict[str, OwnPrice]])
+    """Before any list's: tables `[prices.PROVIDER."MODEL"]` (shared/prices.py)."""
 
     slots: int = Field(default=8, ge=1, le=1024)
     classes: str = "interactive,child,job,chore"

@@ -106,7 +106,8 @@ def reserve(worst: Decimal | None, model: str, caps: tuple[Cap, ...]) -> Fits | 
             return Fits(Decimal(0))
         return Unpriced(
             f"the {capped.scope} has a cap of ${capped.cap} and the price of {model} is unknown, "
-            f"so the call was refused: remove the cap or use a model with a known price"
+            f"so the call was refused: remove the cap, use a model with a known price, or write its price down in "
+            f'nightshift.toml, as [prices.PROVIDER."{model}"]'
         )
     for cap in caps:
         if cap.cap is not None and cap.spent + cap.reserved + worst > cap.cap:

@@ -118,6 +118,7 @@ def _held(ports: Ports, row: DictRow) -> Held:
         primary=Link(row["primary_provider"], row["primary_model"]),
         spoke=row["spoke"],
         out_s=row["out_s"],
+        prices=ports.settings.prices,
         money_late=row["money_late"],
         last_tool=row["last_tool"],
         stopped_tools=row["stopped_tools"] or {},

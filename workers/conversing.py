@@ -233,7 +233,7 @@ def bill(held: Held, planned: Planned, reply: Reply, now: datetime | None = None
         )
     usage = reply.usage if why is None else None
     at, claim = now or datetime.now(UTC), held.claim
-    cost = answered_by.price(claim.model, reply.model, usage, at, provider=claim.provider)
+    cost = answered_by.price(claim.model, reply.model, usage, at, provider=claim.provider, own=held.prices)
     return Outcome(
         CallStatus.SETTLED,
         spent=planned.reserve if cost.usd is None else cost.usd,
@@ -286,7 +286,9 @@ def assumed(held: Held, planned: Planned, partial: Partial) -> tuple[Decimal, De
     usage = Usage(
         seen.input, max(seen.output, output), seen.cache_read, seen.cache_write_5m, seen.cache_write_1h, seen.reasoning
     )
-    cost = prices.price(held.claim.model, usage, datetime.now(UTC), provider=held.claim.provider)
+    cost = prices.price(held.claim.model, usage, datetime.now(UTC), provider=held.claim.provider, own=held.prices)
     if cost.usd is None:
         return planned.reserve, None, cost.source
-    return min(cost.usd, planned.reserve), min(cost.usd, planned.reserve), f"assumed: {cost.source}"
+    # Nothing is reserved where the worst case has no price, which says nothing of what a call has cost.
+    usd = min(cost.usd, planned.reserve) if planned.reserve else cost.usd
+    return usd, usd, f"assumed: {cost.source}"

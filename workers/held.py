@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from shared.models import Limits
+from shared.prices import OwnPrice
 from shared.providers.chains import Link
 from shared.request.assembled import Request
 from shared.request.projection import MessageRow
@@ -174,6 +175,8 @@ class Held:
     spilled: int = 0
     """Of the step in progress: how often its largest blocks were left out."""
     draws: Draws | None = None
+    prices: Mapping[str, Mapping[str, OwnPrice]] = field(default_factory=dict[str, Mapping[str, OwnPrice]])
+    """As the settings have them, before any list's."""
     request: Request | None = None
     judge: bool = True
     """The request was read afresh and its transcript must be looked over before it goes out."""

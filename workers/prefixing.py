@@ -129,7 +129,7 @@ def switch(ports: Ports, held: Held, to: Link, why: str) -> None:
     tokens = _size(ports, held, to)
     cost = prices.price(
         to.model, Usage(cache_write_5m=tokens) if marks(ports, to) else Usage(input=tokens), datetime.now(UTC),
-        provider=to.provider,
+        provider=to.provider, own=held.prices,
     )  # fmt: skip
     priced = "at a price that is not known" if cost.usd is None else f"for about ${cost.usd:.4f}"
     cause = f"from {left} to {to}, {why}: about {tokens} tokens are read anew, {priced}"

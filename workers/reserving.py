@@ -225,8 +225,9 @@ def _draft(
     most = to.head.least_output if purpose is Purpose.PING else ports.settings.max_output_tokens
     max_tokens = max(to.head.least_output, min(most, known.max_output, room))
     worst = prices.worst(
-        model, dearest, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl, provider=held.claim.provider
-    )
+        model, dearest, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl, provider=held.claim.provider,
+        own=held.prices,
+    )  # fmt: skip
     amount = _amount(ports, held, worst)
     if not isinstance(amount, Decimal):
         return amount

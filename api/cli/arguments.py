@@ -227,6 +227,12 @@ def _job_fields(command: argparse.ArgumentParser, *, needed: bool) -> None:
     command.add_argument("--max-steps", metavar="N", type=positive)
     command.add_argument("--deadline", dest="deadline_s", metavar="S", type=positive, help="seconds a run may take")
     command.add_argument("--audience", choices=("private", "team"))
+    command.add_argument(
+        "--stop-same", metavar="N", type=positive, help="pause it once N runs in a row have said the same (off)"
+    )
+    command.add_argument(
+        "--stop-dearer", metavar="X", type=dollars, help="pause it once five runs cost X times the five before (off)"
+    )
     command.add_argument("--deliver-session", metavar="S", help="the brief is delivered into this session")
     command.add_argument(
         "--deliver-file",

@@ -31,7 +31,7 @@ class Export:
 
     @property
     def days(self) -> tuple[date, date]:
-        found = [day for day, _ in self.tokens]
+        found = [at for at, _ in self.tokens]
         return min(found), max(found)
 
 
@@ -58,7 +58,7 @@ _NO_TOKENS = {
 
 
 def read(text: str) -> Export:
-    """Raises Stop: `export_unknown`, `export_of_costs`, `export_broken`, `export_empty`."""
+    """Raises Stop: `export_unknown`, `export_broken`, `export_empty`."""
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
     columns = [name.strip() for name in reader.fieldnames or ()]
     reader.fieldnames = columns
@@ -88,11 +88,10 @@ def _provider(columns: Sequence[str]) -> str:
         return "anthropic"
     if "input_tokens" in columns and "start_time_iso" in columns:
         return "openai"
-    if "cost_usd" in columns or "amount_value" in columns:
-        raise Stop("export_of_costs", "this is an export of costs, which names no tokens: export usage instead")
     raise Stop(
-        "export_unknown", "this is neither Anthropic's nor OpenAI's usage export: its head must name"
-        " usage_input_tokens_no_cache, or start_time_iso and input_tokens", Exit.WRONG_USE,
+        "export_unknown", "this is neither Anthropic's nor OpenAI's export: of usage its head must name"
+        " usage_input_tokens_no_cache, or start_time_iso and input_tokens; of costs usage_date_utc and cost_usd, or"
+        " start_time_iso and amount_value", Exit.WRONG_USE,
     )  # fmt: skip
 
 
@@ -106,7 +105,7 @@ def _take(found: Export, row: Mapping[str, str | None], buckets: Mapping[str, st
             raise Stop("export_broken", f"line {number}: more tokens were cached than were sent")
     if not model and not any(counts.values()):
         return  # OpenAI lists days without a request too
-    key = (_day(row["usage_date_utc" if anthropic else "start_time_iso"], number), model or "(no model)")
+    key = (day(row["usage_date_utc" if anthropic else "start_time_iso"], number), model or "(no model)")
     into = found.tokens.setdefault(key, dict.fromkeys(BUCKETS, 0))
     for bucket, count in counts.items():
         into[bucket] += count
@@ -129,7 +128,8 @@ def _count(text: str | None, name: str, number: int) -> int:
     return int(value)
 
 
-def _day(text: str | None, number: int) -> date:
+def day(text: str | None, number: int) -> date:
+    """In UTC. Raises Stop `export_broken`."""
     clean = (text or "").strip()
     try:
         moment = datetime.fromisoformat(clean)

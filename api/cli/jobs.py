@@ -27,6 +27,8 @@ FIELDS = (
     "audience",
     "deliver_session",
     "deliver_file",
+    "stop_same",
+    "stop_dearer",
 )
 _PATHS = ("folder", "workspace", "deliver_file")
 
@@ -98,13 +100,17 @@ def _list(client: Client, asked: argparse.Namespace) -> Exit:
             row["name"],
             row["cron"],
             row["zone"],
-            "paused" if row.get("paused") else screen.when(row.get("next_at")),
+            _paused(row) if row.get("paused") else screen.when(row.get("next_at")),
         )
         for row in found
     ]
     none = "no jobs yet: nightshift jobs add NAME --cron '30 6 * * 1-5' --prompt TEXT"
     screen.table(("job", "name", "cron", "zone", "next"), rows, none=none)
     return Exit.DONE
+
+
+def _paused(row: dict[str, Any]) -> str:
+    return f"paused: {safe.line(row['paused_why'], 120)}" if row.get("paused_why") else "paused"
 
 
 def _run(client: Client, asked: argparse.Namespace) -> Exit:

@@ -6,6 +6,7 @@ import argparse
 import csv
 import shutil
 import sys
+from decimal import Decimal
 from typing import Any
 
 from api.cli import pages, plot, reconcile, safe, screen
@@ -31,6 +32,7 @@ def ledger(client: Client, asked: argparse.Namespace) -> Exit:
         return Exit.DONE
     rows = [_line(row) for row in (*pages.items(found), found["total"])]
     screen.table((asked.by, *_COLUMNS), rows, right=_COLUMNS)
+    _doubts(found["total"])
     screen.note_rehearsal(client.target.is_rehearsal)
     return Exit.DONE
 
@@ -39,6 +41,8 @@ _CSV = (
     "calls", "open_calls", "unknown_calls", "assumed_calls", "input", "output", "cache_read", "cache_write_5m",
     "cache_write_1h", "cost_usd", "known_usd", "reserved_usd",
 )  # fmt: skip
+_DOLLARS = ("cost_usd", "known_usd", "reserved_usd")
+"""Written out: a spreadsheet need not know what 4e-05 is."""
 _FORMULA = ("=", "+", "-", "@", "\t")
 
 
@@ -48,7 +52,8 @@ def _csv(by: str, rows: list[dict[str, Any]]) -> None:
     out.writerow((by, "label", *_CSV))
     for row in rows:
         tokens: dict[str, Any] = row.get("tokens") or {}
-        values: dict[str, Any] = {**row, **tokens}
+        plain = {name: f"{Decimal(str(row[name])):f}" for name in _DOLLARS if row.get(name) is not None}
+        values: dict[str, Any] = {**row, **tokens, **plain}
         label = safe.line(row.get("label") or "", 500)
         label = f"'{label}" if label.startswith(_FORMULA) else label
         out.writerow(
@@ -67,11 +72,29 @@ def _plot(by: str, found: dict[str, Any]) -> None:
     for line in plot.bars(bars, min(shutil.get_terminal_size().columns, 120)):
         screen.say(line)
     screen.say(f"total {_cost(found['total'])}")
+    _doubts(found["total"])
 
 
 def _cost(row: dict[str, Any]) -> str:
-    more = f" and {row['unknown_calls']} of unknown cost" if row.get("unknown_calls") else ""
-    return f"{screen.money(row['known_usd'])}{more}"
+    """What is known, and of how many calls the cost is not; nothing known is no sum."""
+    if row.get("cost_usd") is not None:
+        return screen.money(row["cost_usd"])
+    known, unknown = row.get("known_usd"), row.get("unknown_calls")
+    return f"{screen.money(known)} and {unknown} unknown" if known and unknown else "unknown"
+
+
+def _doubts(total: dict[str, Any]) -> None:
+    """What a reader would take the sums for and should not."""
+    if total.get("unknown_calls"):
+        screen.note(
+            f"{total['unknown_calls']} calls have a cost that nobody knows, which is in no sum here: `nightshift replay"
+            " TURN --calls --json` says why, the setting `prices` tells a price"
+        )
+    if total.get("assumed_calls"):
+        screen.note(f"{total['assumed_calls']} calls were cut or lost with their worker: their cost is assumed")
+    if total.get("open_calls"):
+        reserved = screen.money(total["reserved_usd"])
+        screen.note(f"{total['open_calls']} calls are out and may cost {reserved}, which is in no sum here yet")
 
 
 def _line(row: dict[str, Any]) -> tuple[object, ...]:
@@ -81,7 +104,7 @@ def _line(row: dict[str, Any]) -> tuple[object, ...]:
         row.get("label") or row.get("key") or "-",
         screen.count(row.get("calls")),
         *(screen.count(bill.get(name)) for name in names),
-        screen.money(row.get("cost_usd")),
+        _cost(row),
     )
 
 

@@ -126,6 +126,8 @@ def money(value: object) -> str:
         amount = Decimal(str(value))
     except InvalidOperation:
         return safe.line(value)
+    if 0 < amount < Decimal("0.00005"):
+        return "<$0.0001"  # what was spent does not look like nothing
     return f"${amount:,.4f}" if abs(amount) < 1 else f"${amount:,.2f}"
 
 

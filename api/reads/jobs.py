@@ -9,13 +9,14 @@ from psycopg.rows import DictRow, dict_row
 
 from api import problems
 from api.answers import bill, dollars
-from api.wire.shown import Delivery, Job, Run
+from api.wire.jobs import Job
+from api.wire.shown import Delivery, Run
 from shared.store.pool import Connection
 
 _SHOWN: LiteralString = """
 select j.id, j.name, j.owner, p.name as owner_name, j.cron, j.zone, j.prompt, j.tail, j.workspace, j.folder, j.profile,
   j.model, j.cap_usd, j.max_steps, j.deadline_s, j.audience, j.deliver_session, j.deliver_file, j.paused_at, j.next_at,
-  j.created_at, j.updated_at
+  j.created_at, j.updated_at, j.stop_same, j.stop_dearer, j.paused_why
 from jobs j join principals p on p.id = j.owner
 where j.removed_at is null and (j.owner = %(who)s or j.audience = 'team')
 """
@@ -58,12 +59,14 @@ def shown(row: DictRow, who: UUID) -> Job:
     kept = (
         "id", "name", "cron", "zone", "prompt", "tail", "workspace", "folder", "profile", "model", "max_steps",
         "deadline_s", "audience", "deliver_session", "deliver_file", "next_at", "created_at", "updated_at",
+        "stop_same", "paused_why",
     )  # fmt: skip
     return Job(
         owner=row["owner_name"],
         mine=row["owner"] == who,
         cap_usd=dollars(row["cap_usd"]),
         paused=row["paused_at"] is not None,
+        stop_dearer=None if row["stop_dearer"] is None else float(row["stop_dearer"]),
         **{name: row[name] for name in kept},
     )
 

@@ -15,7 +15,8 @@ from api.openapi import accepts, gives
 from api.planning import add, change, explained, is_there, may_change, remove
 from api.reads import jobs
 from api.wire.asked import JobAsked, JobChange, Nothing
-from api.wire.shown import Explained, Job, JobPage, Run, RunPage
+from api.wire.jobs import Job, JobPage
+from api.wire.shown import Explained, Run, RunPage
 from shared.ids import uuid7
 from shared.store.pool import Connection
 

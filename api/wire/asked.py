@@ -109,6 +109,8 @@ class JobAsked(Asked):
     audience: Literal["private", "team"] = "team"
     deliver_session: UUID | None = None
     deliver_file: Path | None = None
+    stop_same: int | None = Field(default=None, strict=True, ge=2, le=100)
+    stop_dearer: float | None = Field(default=None, ge=1.1, le=1000, allow_inf_nan=False)
 
 
 class JobChange(Asked):
@@ -129,6 +131,8 @@ class JobChange(Asked):
     audience: Literal["private", "team"] | None = None
     deliver_session: UUID | None = None
     deliver_file: Path | None = None
+    stop_same: int | None = Field(default=None, strict=True, ge=2, le=100)
+    stop_dearer: float | None = Field(default=None, ge=1.1, le=1000, allow_inf_nan=False)
     paused: bool | None = Field(default=None, strict=True)
 
 

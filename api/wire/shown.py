@@ -305,35 +305,6 @@ class ClockMoved(Shown):
     target_s: float
 
 
-class Job(Shown):
-    id: UUID
-    name: str
-    owner: str
-    mine: bool
-    cron: str
-    zone: str
-    prompt: str
-    tail: str
-    workspace: str | None
-    folder: str | None
-    profile: str
-    model: str | None
-    cap_usd: float | None
-    max_steps: int | None
-    deadline_s: int
-    audience: str
-    deliver_session: UUID | None
-    deliver_file: str | None
-    paused: bool
-    next_at: datetime | None
-    created_at: datetime
-    updated_at: datetime
-
-
-class JobPage(Page):
-    items: list[Job]
-
-
 class Delivery(Shown):
     kind: str
     target: str

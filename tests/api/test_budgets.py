@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,16 @@ def test_of_two_who_raise_a_cap_at_once_the_second_is_told(admin: Person) -> Non
     assert "it is $20" in late.json()["detail"]
     assert _codes(_set(admin, "team/team/day", 5, was_usd=1)) == [(409, "cap_changed")]
     assert _set(admin, "team/team/day", 5, was_usd=None).status_code == 200
+
+
+def test_of_two_who_raise_a_cap_in_the_same_moment_one_is_told_and_the_other_holds(admin: Person) -> None:
+    _set(admin, "team/team/month", 10).raise_for_status()
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(_set, admin, "team/team/month", usd, was_usd=10) for usd in (20, 30)]
+        answers = [one.result() for one in asked]
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    (held,) = [answer.json()["cap_usd"] for answer in answers if answer.status_code == 200]
+    assert admin.get("/v1/budgets").json()["items"][0]["cap_usd"] == held
 
 
 def test_a_member_sees_the_teams_cap_their_own_and_their_jobs_and_sets_only_their_jobs(

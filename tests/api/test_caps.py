@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +133,22 @@ def test_a_turn_that_is_over_has_no_cap_to_raise(worker: Ground, anna: Person) -
     anna.post(f"/v1/turns/{found['id']}/cancel").raise_for_status()
     assert _codes(_cap(anna, f"turns/{found['id']}", 1)) == [(409, "turn_over")]
     assert _cap(anna, f"sessions/{found['session_id']}", None).json()["cap_usd"] is None
+
+
+def test_of_two_who_raise_a_turns_cap_at_once_both_stand_in_the_audit_and_it_goes_on_once(
+    worker: Ground, provider: Rehearsal, api: Api, anna: Person, admin: Person
+) -> None:
+    found = _short(worker, anna, "team", turn=TINY)
+    with ThreadPoolExecutor(2) as pool:
+        path = f"turns/{found['id']}"
+        asked = [pool.submit(_cap, person, path, usd) for person, usd in ((anna, 5), (admin, 7))]
+        assert [one.result().status_code for one in asked] == [200, 200]
+    lines = [
+        line["detail"] for line in api.rows("select detail from audit where subject = %s order by id", found["id"])
+    ]
+    last = anna.get(f"/v1/turns/{found['id']}").json()
+    assert (last["status"], last["cap_usd"]) in [("queued", 5), ("queued", 7)]
+    assert [line.split(" to ")[0] for line in lines] == ["from $0.0001", f"from ${12 - last['cap_usd']:g}"]
+    worker.look()
+    assert anna.get(f"/v1/turns/{found['id']}").json()["status"] == "done"
+    assert len(provider.ledger()) == 1

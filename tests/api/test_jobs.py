@@ -138,3 +138,24 @@ def test_explain_lists_instants_in_local_time_and_utc_across_a_clock_change(api:
         {"local": "2027-03-29T02:30:00+02:00", "utc": "2027-03-29T00:30:00Z"},
     ]
     assert "clock is put forward" in found["text"] or "put forward" in found["text"]
+
+
+def test_breakers_of_a_job_are_set_explained_and_taken_away(api: Api, anna: Person) -> None:
+    job = _job(anna)
+    assert (job["stop_same"], job["stop_dearer"], job["paused_why"]) == (None, None, None)
+    path = f"/v1/jobs/{_job(anna, stop_same=5, stop_dearer=2.5)['id']}"
+    job = anna.get(path).json()
+    assert (job["stop_same"], job["stop_dearer"]) == (5, 2.5)
+    text = anna.get(f"{path}/explain").json()["text"]
+    assert "5 of its runs in a row have said the same" in text
+    assert "cost 2.5 times as much as the five before" in text
+    api.execute("update jobs set paused_at = clock_now(), paused_why = 'its last 5 runs said the same' where id = %s",
+                job["id"])  # fmt: skip
+    assert anna.get(path).json()["paused_why"] == "its last 5 runs said the same"
+    assert "paused since its last 5 runs" in anna.get(f"{path}/explain").json()["text"]
+    changed = anna.http.patch(path, json={"paused": False, "stop_same": None}).json()
+    assert (changed["paused"], changed["paused_why"], changed["stop_same"]) == (False, None, None)
+    (row,) = api.rows("select watched_from is not null as anew from jobs where id = %s", job["id"])
+    assert row["anew"]
+    for wrong in ({"stop_same": 1}, {"stop_same": "many"}, {"stop_dearer": 1}, {"stop_dearer": -2}):
+        assert anna.http.patch(path, json=wrong).json()["code"] == "input_invalid"

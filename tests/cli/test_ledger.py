@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from api.cli import exports, plot, reconcile
+from api.cli import costs, exports, plot, reconcile
 from api.cli.exits import Stop
 from api.cli.main import main
 from tests.cli.surface import Row, Surface
@@ -36,7 +36,7 @@ def _ours(model: str, provider: str = "anthropic", calls: int = 3, **more: int) 
     return {"day": "2026-11-30", "provider": provider, "model": model, "spent": spent | {"tokens": tokens}}
 
 
-def _drifts(text: str, *rows: Row) -> list[tuple[str, str, int, str]]:
+def _drifts(text: str, *rows: Row) -> list[tuple[str, str, float, str]]:
     return [(one.model, one.kind, one.drift, one.why) for one in reconcile.compare(exports.read(text), rows)]
 
 
@@ -74,8 +74,7 @@ def test_each_drift_is_named_with_what_may_be_its_cause() -> None:
     [
         ("", "export_unknown"),
         ("a,b\n1,2\n", "export_unknown"),
-        ("usage_date_utc,model,token_type,cost_usd\n2026-11-30,m,output,1\n", "export_of_costs"),
-        ("start_time_iso,amount_value\n2026-11-30,1\n", "export_of_costs"),
+        ("usage_date_utc,model\n2026-11-30,m\n", "export_unknown"),
         (ANTHROPIC, "export_empty"),
         (ANTHROPIC.replace("usage_output_tokens,", "") + SONNET.replace(",40,", ","), "export_broken"),
         (ANTHROPIC + SONNET.replace(",100,", ",-100,"), "export_broken"),
@@ -110,6 +109,101 @@ def test_columns_that_nobody_knows_are_refused_by_name_unless_they_are_empty_or_
     found = json.loads(capsys.readouterr().out)
     assert (found["agrees"], [one["drift"] for one in found["drifts"]]) == (False, [1])
     assert main(["ledger", "reconcile", str(tmp_path / "none.csv")]) == 2
+
+
+ANTHROPIC_COSTS = (
+    "usage_date_utc,model,workspace,api_key,usage_type,context_window,token_type,cost_usd,list_price_usd,cost_type,"
+    "inference_geo,speed,api_key_id,api_key_status\n"
+)
+SONNET_COST = "2026-11-30,Claude Sonnet 5.5,Default,key,message,≤ 200k,output,0.30,0.30,token,not_available,,k,active\n"
+OPENAI_COSTS = (
+    "start_time,end_time,start_time_iso,end_time_iso,amount_value,amount_currency,line_item,project_id,"
+    "organization_id,organization_name\n"
+)
+GPT_COST = "1,2,2026-11-30T00:00:00+00:00,2026-12-01T00:00:00+00:00,0.8958740000000000,usd,,,org-x,Personal\n"
+NO_COST = "2,3,2026-12-01T00:00:00+00:00,2026-12-02T00:00:00+00:00,,,,,,\n"
+
+
+def _cost(model: str, usd: float, provider: str = "anthropic", **more: int) -> Row:
+    row = _ours(model, provider, **more)
+    row["spent"]["known_usd"] = usd
+    return row
+
+
+def _dollars(text: str, *rows: Row) -> list[tuple[str, float, str]]:
+    read = costs.read(text)
+    assert read is not None
+    return [(one.model, round(one.drift, 6), one.why) for one in reconcile.compare_costs(read, rows)]
+
+
+def test_dollars_agree_as_far_as_the_lines_of_an_export_are_rounded() -> None:
+    two = ANTHROPIC_COSTS + SONNET_COST + SONNET_COST.replace("output,0.30,0.30", "input_no_cache,0.05,0.05")
+    for usd in (0.34, 0.359, 0.341):  # two lines of whole cents
+        assert _dollars(two, _cost("claude-sonnet-5-5-20260901", usd)) == []
+    ((model, drift, why),) = _dollars(two, _cost("claude-sonnet-5-5", 0.2))
+    assert (model, drift) == ("claude-sonnet-5-5", 0.15)
+    assert why.startswith("dearer there: compare usage")
+
+
+def test_openais_costs_name_models_only_where_they_are_grouped_and_days_without_any_are_no_drift() -> None:
+    text = OPENAI_COSTS + GPT_COST + NO_COST
+    ours = (_cost("gpt-9", 0.5, "openai"), _cost("gpt-8", 0.395874, "openai"), _cost("claude-opus-5-5", 9.0))
+    assert _dollars(text, *ours) == []
+    grouped = OPENAI_COSTS + GPT_COST.replace("usd,,", 'usd,"gpt-9-2026-01-01, input",')
+    assert _dollars(grouped, *ours) == [
+        ("gpt-8", -0.395874, "not in the export: another account or workspace, or the export ends earlier"),
+        ("gpt-9-2026-01-01", 0.395874, "dearer there: compare usage; if that agrees, prices differ (setting `prices`)"),
+    ]
+
+
+def test_dollars_that_are_no_tokens_of_ours_are_named() -> None:
+    search = SONNET_COST.replace("output,0.30,0.30,token", ",0.30,0.30,web_search")
+    text = ANTHROPIC_COSTS + search + SONNET_COST.replace("Sonnet 5.5", "Haiku 4.5")
+    assert _dollars(text, _cost("claude-sonnet-5-5", 0.1, unknown_calls=2)) == [
+        ("(no tokens)", 0.3, "searches or code that the provider ran: the ledger counts tokens"),
+        ("claude-haiku-4-5", 0.3, "no call of ours: another program uses this provider's account"),
+        ("claude-sonnet-5-5", -0.1, "not in the export: another account or workspace, or the export ends earlier"),
+    ]
+    assert _dollars(ANTHROPIC_COSTS + SONNET_COST, _cost("claude-sonnet-5-5", 0.1, unknown_calls=2)) == [
+        ("claude-sonnet-5-5", 0.2, "2 calls have a cost that we do not know"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (ANTHROPIC_COSTS, "export_empty"),
+        (OPENAI_COSTS + NO_COST, "export_empty"),
+        (OPENAI_COSTS + GPT_COST.replace("usd", "eur"), "export_currency"),
+        (OPENAI_COSTS + GPT_COST.replace("0.8958740000000000", "much"), "export_broken"),
+        (OPENAI_COSTS + GPT_COST.replace("0.8958740000000000", "NaN"), "export_broken"),
+        (OPENAI_COSTS + GPT_COST.replace("2026-11-30T00:00:00+00:00", "yesterday"), "export_broken"),
+        (ANTHROPIC_COSTS + SONNET_COST.replace("\n", ",1,2\n"), "export_broken"),
+    ],
+)
+def test_an_export_of_costs_that_is_none_is_refused_with_a_code(text: str, code: str) -> None:
+    with pytest.raises(Stop) as stop:
+        costs.read(text)
+    assert stop.value.code == code
+
+
+def test_a_column_of_costs_that_nobody_knows_is_refused_by_name(
+    surface: Surface, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "costs.csv"
+    file.write_text(ANTHROPIC_COSTS.replace("\n", ",fee_usd\n") + SONNET_COST.replace("\n", ",0.1\n"), "utf-8")
+    surface.replies["/v1/ledger/usage"] = json.dumps({"items": [_cost("claude-sonnet-5-5", 0.25)], "next": None})
+    assert main(["ledger", "reconcile", str(file)]) == 1
+    assert "fee_usd" in capsys.readouterr().err
+    assert main(["ledger", "reconcile", str(file), "--ignore-unknown"]) == 1
+    told = capsys.readouterr().out.splitlines()[1].split()
+    assert told[:6] == ["2026-11-30", "claude-sonnet-5-5", "usd", "$0.2500", "$0.3000", "+$0.0500"]
+
+
+def test_two_models_whose_names_begin_alike_are_two() -> None:
+    """A number that is no date belongs to the name."""
+    text = ANTHROPIC + SONNET.replace("sonnet-5-5", "opus-4-8")
+    assert [drift[0] for drift in _drifts(text, _ours("claude-opus-4"))].count("claude-opus-4") == 5
 
 
 def _row(key: str, usd: float | None, **more: Any) -> Row:
@@ -149,7 +243,26 @@ def test_a_plot_says_of_which_calls_the_cost_is_unknown(surface: Surface, capsys
     assert main(["ledger", "--plot"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["2026-11-29", "2026-11-30", "total"]
-    assert lines[0].endswith("$0.5000 and 1 of unknown cost")
+    assert lines[0].endswith("$0.5000 and 1 unknown")
+
+
+def test_a_table_tells_what_is_known_beside_what_is_not_and_what_is_only_assumed(
+    surface: Surface, capsys: pytest.CaptureFixture[str]
+) -> None:
+    surface.lists["ledger"] = [
+        _row("2026-11-30", None), _row("2026-11-29", 0.00004), _row("2026-11-28", None, known_usd=0.0),
+    ]  # fmt: skip
+    surface.total = _row("", None, unknown_calls=2, assumed_calls=3, open_calls=1, reserved_usd=0.25)
+    assert main(["ledger"]) == 0
+    told = capsys.readouterr()
+    assert [line.split("7  ")[-1].strip() for line in told.out.splitlines()[1:4]] == [
+        "$0.5000 and 1 unknown", "<$0.0001", "unknown",
+    ]  # fmt: skip
+    assert "2 calls have a cost that nobody knows" in told.err
+    assert "3 calls were cut or lost" in told.err
+    assert "1 calls are out and may cost $0.2500" in told.err
+    assert main(["ledger", "--csv"]) == 0
+    assert ",0.00004,0.00004,0.0" in capsys.readouterr().out
 
 
 def test_budgets_are_listed_and_set(surface: Surface, capsys: pytest.CaptureFixture[str]) -> None:

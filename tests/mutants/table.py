@@ -35,6 +35,7 @@ WALLS_TEST = "tests/shrink/test_memory_walls.py"
 MEMORY_TEST = "tests/shrink/test_memory_tool.py"
 RECALL_TEST = "tests/shrink/test_recall_search.py"
 REWIND_TEST = "tests/shrink/test_time_rewind.py"
+BUDGET_TEST = "tests/waiting/test_budgets.py"
 LOCK = "where id = new.session for no key update;\n  if held is distinct from new.fence then\n    raise"
 
 MUTANTS = (
@@ -359,5 +360,53 @@ MUTANTS = (
         "patch: what another wrote meanwhile is lost", "workers/tools/patch.py",
         "            if _mark(os.fstat(fd)) != mark:", "            if False:",
         "tests/tools/test_patch.py::test_what_another_writes_between_the_read_and_the_write_is_not_lost",
+    ),
+    Mutant(
+        "money: a block comes back unused", "shared/store/statements/budgets.py",
+        "greatest(t.spent_usd - draws.from_usd, 0) as used", "0::numeric as used",
+        f"{BUDGET_TEST}::test_what_a_turn_spends_is_booked_in_the_window_and_the_rest_of_its_block_comes_back",
+    ),
+    Mutant(
+        "money: what a dead worker had drawn stays drawn", "shared/store/statements/budgets.py",
+        "reserved_usd = greatest(b.reserved_usd - d.amount_usd, 0)", "reserved_usd = b.reserved_usd",
+        f"{BUDGET_TEST}::test_what_a_dead_worker_had_drawn_comes_back_less_what_is_assumed_spent",
+    ),
+    Mutant(
+        "money: a shared cap that is set meanwhile is not seen", STEP,
+        "    and (%(call)s::uuid is null or %(budget_version)s::bigint = (select version from budget_rules))\n", "",
+        f"{BUDGET_TEST}::test_a_first_cap_that_is_set_while_a_turn_runs_holds_from_its_next_call_on",
+    ),
+    Mutant(
+        "money: who waits for a shared cap is woken without room", "shared/store/migrations/sql/0005_money.sql",
+        "\n    and (t.short_of is null or budgets_have_room(t.id))", "",
+        f"{BUDGET_TEST}::test_without_room_a_turn_waits_and_goes_on_when_the_cap_is_raised",
+    ),
+    Mutant(
+        "money: each day has 24 hours", "shared/store/migrations/sql/0005_money.sql",
+        "(date_trunc(period, at at time zone zone) + ('1 ' || period)::interval) at time zone zone",
+        "(date_trunc(period, at at time zone zone) at time zone zone) + ('1 ' || period)::interval",
+        f"{BUDGET_TEST}::test_where_clocks_go_back_at_the_end_of_a_window_its_last_hour_is_waited_for",
+    ),
+    Mutant(
+        "money: an unknown price fits under any cap", "workers/budget.py",
+        "        if capped is None:\n", "        if True:\n",
+        f"{BUDGET_TEST}::test_with_a_shared_cap_an_unknown_price_is_refused",
+    ),
+    Mutant(
+        "money: what has no rate costs nothing", "workers/providers/prices.py",
+        "        if rate is None:\n            return Cost(None",
+        "        if rate is None:\n            continue\n            return Cost(None",
+        "tests/providers/test_prices.py::test_tokens_in_a_bucket_without_a_rate_make_the_whole_cost_unknown",
+    ),
+    Mutant(
+        "money: children are promised what their parent promised before", "workers/caps.py",
+        "money.turn_reserved + money.promised", "money.turn_reserved",
+        "tests/waiting/test_children_money.py::test_the_second_delegation_shares_what_the_first_left",
+    ),
+    Mutant(
+        "money: a job that was resumed is held against its old runs", "shared/store/statements/schedule.py",
+        "\n  and (%(since)s::timestamptz is null or k.created_at >= %(since)s)", "",
+        "tests/scheduler/test_breakers.py::"
+        "test_a_job_without_news_is_paused_says_why_and_goes_on_when_somebody_lets_it",
     ),
 )  # fmt: skip

@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.errors import SettingsError
+from shared.prices import OwnPrice, Prices
 from shared.providers.table import TABLE
 from shared.request.marked import Ttl
-from workers.providers import models, prices
+from shared.settings import load
+from workers.providers import answered_by, models, prices
 from workers.providers.replies import Usage
 
 AT = datetime(2026, 11, 30, tzinfo=UTC)
@@ -167,3 +170,78 @@ def test_a_model_that_is_not_known_gets_small_limits_that_say_so() -> None:
     assert models.limits("mystery") == models.Limits(200_000, 8_192, known=False)
     assert models.window("claude-sonnet-5-5-20260901") == 1_000_000
     assert models.max_output("claude-haiku-4-5") == 64_000
+
+
+def _own(text: str) -> Prices:
+    return load({"NIGHTSHIFT_PRICES": text}).prices
+
+
+def test_a_price_that_the_team_has_written_down_goes_before_the_lists_bucket_by_bucket() -> None:
+    own = _own('{"anthropic": {"claude-sonnet-5-5": {"input": 1.5, "output": 0}}}')
+    usage = Usage(input=MILLION, output=MILLION, cache_read=MILLION)
+    cost = prices.price("claude-sonnet-5-5", usage, AT, own=own)
+    assert cost == prices.Cost(Decimal("1.6"), "settings, genai-prices 0.2.3 anthropic 2026-11-30")
+    assert prices.worst("claude-sonnet-5-5", MILLION, MILLION, at=AT, own=own) == 4  # to write for an hour: the list's
+    assert prices.price("claude-opus-5-5", usage, AT, own=own) == prices.price("claude-opus-5-5", usage, AT)
+
+
+def test_a_price_of_a_model_that_no_list_knows_is_known_as_far_as_it_is_named() -> None:
+    named = '"input": "0.4", "output": 1.6'
+    own = _own(f'{{"custom": {{"ours": {{{named}}}}}}}')
+    cost = prices.price("ours", Usage(input=MILLION, output=MILLION), AT, provider="custom", own=own)
+    assert cost == prices.Cost(Decimal(2), "settings custom 2026-11-30")
+    read = prices.price("ours", Usage(input=1, cache_read=1), AT, provider="custom", own=own)
+    assert read == prices.Cost(None, "settings has no rate of cache_read for ours")
+    assert prices.worst("ours", MILLION, MILLION, at=AT, provider="custom", own=own) == 2
+    assert prices.price("ours", Usage(1, 1), AT, provider="ollama", own=own).usd is None
+    # Where marks are sent, the price of writing is due, and nobody has told it.
+    marked = _own(f'{{"anthropic": {{"ours": {{{named}}}}}}}')
+    assert prices.worst("ours", 1, 1, at=AT, own=marked) is None
+    free = _own('{"ollama": {"smollm2": {"input": 0, "output": 0, "cache_read": 0}}}')
+    assert prices.price("smollm2", Usage(9, 9, 9), AT, provider="ollama", own=free).usd == 0
+    assert prices.relative("smollm2", 9, AT, provider="ollama", own=free) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"somebody": {"m": {"input": 1}}}', '{"custom": {"m": {}}}', '{"custom": {"m": 1}}', '{"custom": 1}',
+        '{"custom": {"m": {"input": -1}}}', '{"custom": {"m": {"input": NaN}}}', '{"custom": {"m": {"inputs": 1}}}',
+        '{"custom": {"m": {"input": "much"}}}', "[1]", "0.3",
+    ],
+)  # fmt: skip
+def test_a_price_that_is_none_stops_the_start_with_its_setting(text: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load({"NIGHTSHIFT_PRICES": text})
+    assert "NIGHTSHIFT_PRICES" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "usd", "by"),
+    [
+        ("claude-sonnet-5-5", "claude-sonnet-5-5", "2", ""),
+        ("claude-sonnet-5-5", None, "2", ""),
+        ("claude-haiku-4-5", "claude-haiku-4-5-20251001", "1", ""),
+        ("claude-sonnet-5-5", "claude-opus-5-5", "4", "; claude-opus-5-5 answered"),
+        ("claude-opus-5-5", "claude-sonnet-5-5", "4", "; claude-sonnet-5-5 answered"),
+        ("claude-sonnet-5-5", "/models/our.gguf", "2", "; /models/our.gguf answered"),
+        ("our-deployment", "claude-opus-5-5", "4", "; claude-opus-5-5 answered"),
+        ("our-deployment", "nobody-knows", None, "not know our-deployment at anthropic; nobody-knows answered"),
+        ("claude-sonnet-5-5", "our-opus", "9", "settings anthropic 2026-11-30; our-opus answered"),
+    ],
+)
+def test_a_call_that_another_model_answered_costs_the_dearer_of_the_two_by_ones_own_prices_too(
+    asked: str, told: str | None, usd: str | None, by: str
+) -> None:
+    own = {"anthropic": {"our-opus": OwnPrice(input=Decimal(9))}}
+    cost = answered_by.price(asked, told, Usage(input=MILLION), AT, provider="anthropic", own=own)
+    assert cost.usd == (None if usd is None else Decimal(usd))
+    assert cost.source.endswith(by or "2026-11-30")
+
+
+def test_of_two_of_a_kind_each_may_have_a_price_of_its_own_and_has_its_kinds_else() -> None:
+    text = '{"anthropic": {"ours": {"input": 3}}, "anthropic/eu": {"ours": {"input": 4}}}'
+    own = load({"NIGHTSHIFT_PRICES": text}).prices
+    names = ("anthropic", "anthropic/eu", "anthropic/us", "openai")
+    costs = [prices.price("ours", Usage(input=MILLION), AT, provider=name, own=own).usd for name in names]
+    assert costs == [Decimal(3), Decimal(4), Decimal(3), None]

@@ -12,11 +12,12 @@ import pytest
 
 from scheduler.budgets import give_back, settle, tell, wake
 from scheduler.takeover import take_orphans
+from shared.prices import OwnPrice
 from shared.store import principals
 from shared.store.pool import Connection
 from shared.values import PrincipalKind, Role, TurnClass
 from tests.ground import Ground, Rehearsal, ground, until
-from tests.waiting.acts import advance, delegate, first_call_usd, tool
+from tests.waiting.acts import advance, delegate, tool
 from tests.waiting.held_still import Runner
 from tests.waiting.living import room, sweeping, working
 from workers import budget
@@ -151,15 +152,24 @@ def test_without_room_a_turn_waits_and_goes_on_when_the_cap_is_raised(small: Gro
     assert (row["status"], row["answer"], row["short_of"]) == ("done", "at last", None)
 
 
+def _one_call_a_day(worker: Ground, provider: Rehearsal) -> UUID:
+    """A turn that has made a call, and waits for the next day: the cap is what its first call may have cost."""
+    _cap(worker, "person", "*", "day", "0.0001")
+    turn = _asked(worker, provider, *[LOOK] * 9, {"text": "over"})
+    worker.look()
+    _cap(worker, "person", "*", "day", str(worker.view(turn)["short_usd"]))
+    with room(worker) as sweeper:
+        assert wake(sweeper) == 1
+    worker.look()
+    return turn
+
+
 def test_a_new_day_makes_room_by_itself(small: Ground, provider: Rehearsal) -> None:
-    cap = first_call_usd(small) * Decimal("1.1")
-    _cap(small, "person", "*", "day", str(cap))
-    first = _asked(small, provider, *[LOOK] * 9, {"text": "over"})
-    small.look()
+    first = _one_call_a_day(small, provider)
     row = small.view(first)
     assert (row["parked_on"], row["short_of"]) == ("money", "budget")
     spent = row["spent_usd"]
-    assert 0 < spent <= cap
+    assert 0 < spent <= small.one("select cap_usd from budget_caps")["cap_usd"]
     with room(small) as sweeper:
         assert wake(sweeper) == 0
         until_midnight = small.one(
@@ -167,11 +177,48 @@ def test_a_new_day_makes_room_by_itself(small: Ground, provider: Rehearsal) -> N
         )["s"]
         advance(small, until_midnight + 1)
         assert wake(sweeper) == 1
+    _cap(small, "person", "*", "day", "10")
     small.look()
     windows = small.rows('select spent_usd, reserved_usd from budgets order by "window"')
     assert windows[0] == {"spent_usd": spent, "reserved_usd": 0}  # what comes after midnight is the next day's
     assert windows[1]["spent_usd"] > 0
     assert sum(w["spent_usd"] for w in windows) == small.view(first)["spent_usd"]
+
+
+def test_where_clocks_go_back_at_the_end_of_a_window_its_last_hour_is_waited_for(
+    small: Ground, provider: Rehearsal
+) -> None:
+    """That day has 25 hours in the team's zone: a day cap that made room after 24 would be spent twice in it."""
+    small.execute("update budget_rules set zone = 'Europe/Berlin', version = version + 1")
+    to_midnight = "select extract(epoch from timestamptz '2027-10-30 22:30Z' - clock_now())::float8 as s"
+    advance(small, small.one(to_midnight)["s"])
+    turn = _one_call_a_day(small, provider)
+    assert (small.view(turn)["short_of"], _window(small, "person")["window"]) == ("budget", "2027-10-31")
+    with room(small) as sweeper:
+        advance(small, 24 * 3600)  # 23:30 at home, and a day has passed
+        assert wake(sweeper) == 0
+        advance(small, 1800 + 1)
+        assert wake(sweeper) == 1
+    small.look()
+    windows = small.rows('select "window" from budgets order by "window"')
+    assert [row["window"] for row in windows] == ["2027-10-31", "2027-11-01"]
+
+
+def test_a_call_that_is_made_again_is_booked_as_often_as_it_was_billed(small: Ground, provider: Rehearsal) -> None:
+    """A stream that breaks off is billed, and so is the one that follows: two calls, each with its own usage."""
+    _cap(small, "team", "team", "month", "10")
+    broken = {"text": "word " * 60, "fault": {"kind": "cut", "after_chunks": 2}}
+    turn = _asked(small, provider, broken, {"text": "whole"})
+    small.look()
+    calls = small.rows("select status, cost_usd, input_tokens from calls where turn = %s order by seq", turn)
+    row, billed = small.view(turn), provider.ledger()
+    assert [call["status"] for call in calls] == ["failed", "settled"]
+    assert len(billed) == 2
+    spent = sum(call["cost_usd"] for call in calls)
+    assert row["status"] == "done"
+    assert _window(small, "team")["spent_usd"] == row["spent_usd"] == spent
+    assert float(spent) >= sum(call["usd"] or 0 for call in billed)
+    assert float(calls[1]["cost_usd"]) == pytest.approx(billed[1]["usd"])
 
 
 def test_what_one_turn_gives_back_lets_another_one_go_on(small: Ground, provider: Rehearsal) -> None:
@@ -237,6 +284,24 @@ def test_with_a_shared_cap_an_unknown_price_is_refused(
         row = worker.view(turn)
     assert (row["status"], row["error_code"]) == ("failed", "price_unknown")
     assert "the team has a cap of $10" in row["error_text"]
+
+
+def test_a_price_that_the_team_wrote_down_lets_a_model_that_no_list_knows_run_under_a_cap(
+    database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path
+) -> None:
+    each = OwnPrice.model_validate(dict.fromkeys(OwnPrice.model_fields, 1))
+    prices = {"anthropic": {"claude-mythos-5": each}}
+    with ground(database_url, redis_url, provider.url, tmp_path, prices=prices) as worker:
+        _cap(worker, "team", "team", "month", "10")
+        turn = worker.turn(worker.session(model="claude-mythos-5"), "go")
+        worker.look()
+        row = worker.view(turn)
+        (call,) = worker.rows("select * from calls where turn = %s", turn)
+        window = _window(worker, "team")
+    buckets = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens")
+    assert (row["status"], call["cost_usd"]) == ("done", Decimal(sum(call[name] for name in buckets)) / 1_000_000)
+    assert call["rate_source"].startswith("settings anthropic ")
+    assert window["spent_usd"] == row["spent_usd"] == call["cost_usd"] > 0
 
 
 def test_what_a_dead_worker_had_drawn_comes_back_less_what_is_assumed_spent(small: Ground, provider: Rehearsal) -> None:

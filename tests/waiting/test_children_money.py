@@ -62,6 +62,12 @@ def test_what_children_spend_counts_in_the_parents_cap_and_what_they_left_is_fre
     assert (row["status"], row["children_promised_usd"]) == ("done", 0)
     children = worker.rows("select spent_usd, cap_usd from turns where parent = %s", turn)
     assert row["children_usd"] == sum(child["spent_usd"] for child in children) > 0
+    sums = worker.one(
+        "select sum(input_tokens) as input, sum(output_tokens) as output, sum(cache_read_tokens) as cache_read,"
+        " sum(cache_write_5m_tokens) as cache_write_5m, sum(cache_write_1h_tokens) as cache_write_1h from calls"
+    )
+    assert sums == {kind: sum(call[kind] for call in provider.ledger()) for kind in sums}
+    assert float(_spent(worker, turn)) == pytest.approx(sum(call["usd"] for call in provider.ledger()))
     assert all(Decimal(1) < child["cap_usd"] < Decimal("1.25") for child in children)
 
 

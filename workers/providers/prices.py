@@ -1,11 +1,13 @@
-"""Owns dollars, at the rates of genai-prices. Invariant: a bucket with tokens and no known rate makes the cost unknown.
+"""Owns dollars, at the rates that the settings name, else those of genai-prices. Invariant: a bucket with tokens and no
+known rate makes the cost unknown.
 
 The sum is ours, because the package's own takes 150 µs and a step needs five of them (a test holds the two equal).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -14,11 +16,17 @@ from importlib.metadata import version
 import genai_prices
 from genai_prices.types import TieredPrices
 
+from shared.prices import OwnPrice
 from shared.providers.table import ANTHROPIC, known
 from shared.request.marked import Ttl
 from workers.providers.replies import Usage
 
 VERSION = version("genai-prices")
+Own = Mapping[str, Mapping[str, OwnPrice]]
+"""What the settings say, by provider and model."""
+NONE: Own = {}
+SETTINGS = "settings"
+"""Where a rate is said to come from that the team wrote down itself."""
 _MILLION = Decimal(1_000_000)
 
 Rate = Decimal | TieredPrices | None
@@ -40,13 +48,14 @@ class _Rates:
     cache_read: Rate
     cache_write_5m: Rate
     cache_write_1h: Rate
+    source: str
 
 
-def price(model: str, usage: Usage | None, at: datetime, *, provider: str = ANTHROPIC.name) -> Cost:
+def price(model: str, usage: Usage | None, at: datetime, *, provider: str = ANTHROPIC.name, own: Own = NONE) -> Cost:
     """What a call cost, by the rates in force at `at` (aware) at that provider (its name with us)."""
     if usage is None:
         return Cost(None, "the provider told no usage")
-    rates = _rates(model, at, provider)
+    rates = _rates(model, at, provider, own)
     if rates is None:
         return Cost(None, f"genai-prices {VERSION} does not know {model} at {provider}")
     usd = Decimal(0)
@@ -54,9 +63,9 @@ def price(model: str, usage: Usage | None, at: datetime, *, provider: str = ANTH
         if not tokens:
             continue
         if rate is None:
-            return Cost(None, f"genai-prices {VERSION} has no rate of {name} for {model}")
+            return Cost(None, f"{rates.source} has no rate of {name} for {model}")
         usd += _at_size(rate, usage.prompt) * tokens
-    return Cost(usd / _MILLION, f"genai-prices {VERSION} {provider} {at:%Y-%m-%d}")
+    return Cost(usd / _MILLION, f"{rates.source} {provider} {at:%Y-%m-%d}")
 
 
 def worst(
@@ -67,10 +76,11 @@ def worst(
     at: datetime,
     ttl: Ttl = Ttl.HOUR,
     provider: str = ANTHROPIC.name,
+    own: Own = NONE,
 ) -> Decimal | None:
     """The most that a call can cost: its whole prompt in the dearest bucket that its marks can fill, and all the output
     it asked for. Rates that rise with the prompt are taken at its size. None where a rate that may apply is missing."""
-    rates = _rates(model, at, provider)
+    rates = _rates(model, at, provider, own)
     if rates is None or rates.input is None:
         return None
     hour = [rates.cache_write_1h] if ttl is Ttl.HOUR else []
@@ -93,9 +103,11 @@ class Relative:
     output: float
 
 
-def relative(model: str, prompt_tokens: int, at: datetime, *, provider: str = ANTHROPIC.name) -> Relative | None:
+def relative(
+    model: str, prompt_tokens: int, at: datetime, *, provider: str = ANTHROPIC.name, own: Own = NONE
+) -> Relative | None:
     """The model's prices by its own price of input, for a prompt of that size. None where one of them is not known."""
-    rates = _rates(model, at, provider)
+    rates = _rates(model, at, provider, own)
     if rates is None:
         return None
     short, hour = rates.cache_write_5m, rates.cache_write_1h
@@ -133,7 +145,26 @@ def _caches_by_itself(provider: str) -> bool:
     return found is not None and found.route != ANTHROPIC.route
 
 
-def _rates(model: str, at: datetime, provider: str) -> _Rates | None:
+def _rates(model: str, at: datetime, provider: str, own: Own) -> _Rates | None:
+    """What the settings name goes before the list; None where neither knows anything of the model there."""
+    listed, ours = _listed(model, at, provider), _own(model, provider, own)
+    if ours is None:
+        return listed
+    named = {bucket: rate for bucket, rate in ours if rate is not None}
+    if listed is None:
+        return _Rates(**(dict.fromkeys(OwnPrice.model_fields) | named), source=SETTINGS)
+    complete = len(named) == len(OwnPrice.model_fields)
+    return replace(listed, **named, source=SETTINGS if complete else f"{SETTINGS}, {listed.source}")
+
+
+def _own(model: str, provider: str, own: Own) -> OwnPrice | None:
+    """Of two of a kind, the one's own; else what is written down for the kind, as the list's prices are of the kind."""
+    found = own.get(provider, {}).get(model)
+    kind = known(provider)
+    return found if found is not None or kind is None else own.get(kind.name, {}).get(model)
+
+
+def _listed(model: str, at: datetime, provider: str) -> _Rates | None:
     found = known(provider)
     if found is None or found.prices is None:  # a model of the same name elsewhere has another price
         return None
@@ -149,5 +180,6 @@ def _rates_of_minute(model: str, provider: str, at: datetime) -> _Rates | None:
     except LookupError:
         return None
     return _Rates(
-        found.input_mtok, found.output_mtok, found.cache_read_mtok, found.cache_write_mtok, found.cache_write_1h_mtok
-    )
+        found.input_mtok, found.output_mtok, found.cache_read_mtok, found.cache_write_mtok, found.cache_write_1h_mtok,
+        f"genai-prices {VERSION}",
+    )  # fmt: skip

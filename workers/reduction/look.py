@@ -45,7 +45,8 @@ def seen(settings: Settings, held: Held, request: Request, gathered: Gathered) -
 
 def relative(held: Held, prompt: int) -> Relative:
     """The model's prices relative to its input, for a prompt of so many tokens."""
-    return prices.relative(held.claim.model, prompt, datetime.now(UTC), provider=held.claim.provider) or meters.ASSUMED
+    claim, now = held.claim, datetime.now(UTC)
+    return prices.relative(claim.model, prompt, now, provider=claim.provider, own=held.prices) or meters.ASSUMED
 
 
 def scale(held: Held) -> float:

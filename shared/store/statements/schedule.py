@@ -120,6 +120,30 @@ JOB_BROKEN = named(
     "update jobs set paused_at = clock_now(), updated_at = clock_now() where id = %(job)s",
     "jobs_pkey",
 )
+# What a breaker looks at: answers as far as they are compared, and what was charged.
+PAST_RUNS = named(
+    "past_runs",
+    """
+select left(coalesce(t.answer, ''), 20000) as answer, t.spent_usd + t.children_usd as usd
+from ticks k join turns t on t.id = k.turn
+where k.job = %(job)s and k.status = 'done' and t.status = 'done'
+  and (%(since)s::timestamptz is null or k.created_at >= %(since)s)
+order by k.instant desc limit %(limit)s
+""",
+    "ticks_pkey",
+    "turns_pkey",
+)
+JOB_TRIPPED = named(
+    "job_tripped",
+    """
+with j as (
+  update jobs set paused_at = clock_now(), updated_at = clock_now(), paused_why = %(why)s
+  where id = %(job)s and paused_at is null returning id, name
+)
+insert into audit (action, subject, detail) select 'job.paused', name, %(why)s from j
+""",
+    "jobs_pkey",
+)
 TICK_ADD = named(
     "tick_add",
     """

@@ -110,3 +110,11 @@ create or replace function has_room(asked uuid) returns boolean language sql sta
     and (t.short_of is null or budgets_have_room(t.id))
   from turns t join sessions s on s.id = t.session where t.id = asked
 $$;
+
+-- Breakers of a job that ends well each time, off where null: how many runs in a row may say the same; how many times as
+-- much its last runs may cost as those before. `paused_why`: which breaker paused it (null: a person did). Only runs
+-- after `watched_from` count: somebody has looked, and let it go on.
+alter table jobs add column stop_same integer check (stop_same between 2 and 100);
+alter table jobs add column stop_dearer numeric check (stop_dearer between 1.1 and 1000);
+alter table jobs add column paused_why text;
+alter table jobs add column watched_from timestamptz;

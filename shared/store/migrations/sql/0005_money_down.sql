@@ -1,3 +1,4 @@
+alter table jobs drop column stop_same, drop column stop_dearer, drop column paused_why, drop column watched_from;
 create or replace function has_room(asked uuid) returns boolean language sql stable as $$
   select (t.cap_usd is null
       or t.spent_usd + t.reserved_usd + t.children_usd + t.children_promised_usd + t.short_usd <= t.cap_usd)
