@@ -148,6 +148,7 @@ def known(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[
     """Every key that a process with these settings could ever come by: what no text of its may hold."""
     addresses = (settings.database_url, settings.database_direct_url, settings.redis_url)
     passwords = (urlsplit(address).password for address in addresses if address)
-    own = (settings.provider_key, settings.token, settings.rehearsal_token, *passwords)
+    key = "" if settings.rehearsal else settings.provider_key  # the rehearsal's is a word, and stands in its name
+    own = (key, settings.token, settings.rehearsal_token, *passwords)
     found = (secret.value for secret in Secrets(settings.secrets_folder, environ).all())
     return tuple(value for value in (*own, *found) if value)
