@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 
 from shared.errors import StoreError
+from shared.hooks import Call
 from shared.redact import REDACTOR
 from shared.text import bounded, clean_text
 from workers import hooks
@@ -47,13 +48,14 @@ def _ran(context: ToolContext, name: str, arguments_text: str, allowed: Collecti
         check_going(context)
         given = arguments.parse(arguments_text, tool.schema) if tool.ours else arguments.read(arguments_text)
         around = hooks.standing()
-        denied = around.before(context, name, given)
+        call = Call(name, given, context.session, context.turn, context.step, context.ordinal)
+        denied = around.before(call)
         if denied is not None:
             return denied
         result = without_keys(fitting(tool.run(context, given)))
         if tool.foreign:
             result = replace(result, text=foreign.marked(result.text))
-        return around.after(context, name, given, result)
+        return around.after(call, result)
     except ToolRefused as refused:
         return ToolResult(clean_text(refused.message), is_error=True)
     except StoreError:
