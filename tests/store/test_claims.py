@@ -24,7 +24,7 @@ def claim(
     *,
     limit: int = 1000,
     classes: Sequence[TurnClass] = EVERY,
-    more: Mapping[str, int] | None = None,
+    more: Mapping[str, object] | None = None,
 ) -> dict[str, Any] | None:
     limits = cast("admission.Limits", {**admission.NO_LIMITS, "principal_limit": limit, **(more or {})})
     with connection.transaction():
