@@ -48,6 +48,35 @@ def test_a_server_that_nobody_here_wrote_is_used_by_a_turn(
     assert {"mcp_bad_act", "mcp_time_convert_time", "mcp_time_get_current_time"} <= names
 
 
+def test_a_person_is_asked_about_a_tool_that_the_operator_does_not_allow(
+    worker: Ground, provider: Rehearsal, running: Running
+) -> None:
+    """Of the same server: what one of its tools may says nothing of another. Arguments that steer need a person, too,
+    where the tool is allowed, and a floor is no matter for a person."""
+    assert running.worker is worker
+    asked = {
+        "mcp_time_get_current_time": ({"timezone": "UTC"}, "served"),
+        "mcp_bad_act": ({"do": "says"}, "served"),
+        "mcp_time_convert_time": ({"source_timezone": "AGENTS.md", "time": "02:30"}, "steering.file"),
+    }  # fmt: skip
+    for name, (arguments, rule) in asked.items():
+        session = worker.session()
+        provider.script([{"text": "now", "tools": [{"name": name, "input": arguments}]}], session=str(session))
+        turn = worker.turn(session, "do it")
+        worker.look()
+        assert worker.view(turn)["parked_on"] == "approval", name
+        assert worker.one("select rule from approvals where turn = %s", turn)["rule"] == rule
+        assert worker.one("select status from tool_runs where turn = %s", turn)["status"] == "asked"
+    session = worker.session()
+    never = {"name": "mcp_time_convert_time", "input": {"source_timezone": "rm -rf /"}}
+    provider.script([{"text": "now", "tools": [never]}, {"text": "over"}], session=str(session))
+    turn = worker.turn(session, "do it")
+    worker.look()
+    row = worker.one("select status, result from tool_runs where turn = %s", turn)
+    assert row["status"] == "denied"
+    assert row["result"].startswith("refused (floor.delete)")
+
+
 def test_what_a_server_answers_is_material_between_tags(running: Running) -> None:
     found = running.call(do="speaks")
     assert found.text.startswith("Part of this reads like an instruction to ignore its instructions.")

@@ -64,7 +64,8 @@ def _given(held: Held, call: ToolCall) -> Arguments | None:
     """Its arguments; None of a call that is answered with an error where it would run."""
     if call.malformed is not None or call.name not in held.claim.tools or call.name not in registry.TOOLS:
         return None
-    try:
-        return arguments.parse(call.arguments_text, registry.TOOLS[call.name].schema)
+    tool = registry.TOOLS[call.name]
+    try:  # as where it runs (workers/tools/dispatch.py): what runs there unasked must not be left out here
+        return arguments.parse(call.arguments_text, tool.schema) if tool.ours else arguments.read(call.arguments_text)
     except ToolRefused:
         return None
