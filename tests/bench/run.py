@@ -25,6 +25,7 @@ from tests.bench import (  # noqa: E402 - the path comes first
     flood,
     floor,
     leader,
+    memory,
     money,
     noop,
     parked,
@@ -56,7 +57,7 @@ BENCHES: Mapping[str, Callable[[House], list[Figure]]] = {
     "compaction": compaction.measure,
     "search": search.measure,
     "tools": tools.measure,
-    "memory": tools.memory,
+    "memory": memory.measure,
 }
 
 
