@@ -11,6 +11,7 @@ import threading
 import tracemalloc
 from collections import Counter
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from workers import process
@@ -43,7 +44,12 @@ def main(argv: list[str]) -> int:
     if more == ["--trace"]:
         tracemalloc.start()
     asked = threading.Event()
-    signal.signal(signal.SIGUSR1, lambda *_: asked.set())
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        asked.set()
+
+    signal.signal(signal.SIGUSR1, ask)
     threading.Thread(target=_answer, args=(Path(folder), asked), daemon=True).start()
     return process.main([])
 

@@ -62,7 +62,11 @@ def test_it_is_looked_at_seldom_and_takes_a_twentieth_of_the_time_at_most(world:
 
 def test_a_disk_that_fills_is_looked_at_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     free = [1_000]
-    monkeypatch.setattr(Disk, "_free_now", lambda _: free[0])
+
+    def now(self: Disk) -> int:
+        return free[0] if self else 0
+
+    monkeypatch.setattr(Disk, "_free_now", now)
     disk = begun(world)
     assert (disk.over(()), world.looks) == (False, 0)
     free[0], world.size = 970, 160

@@ -17,10 +17,12 @@ from workers.providers import arguments, pieces
 from workers.providers.pieces import Pieces
 
 KEY = "team-key-0123456789"
+Learn = Callable[..., None]
+"""These keys are known from here on."""
 
 
 @pytest.fixture
-def knows(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def knows(monkeypatch: pytest.MonkeyPatch) -> Learn:
     """This process knows these keys, for a test."""
 
     def learn(*keys: str) -> None:
@@ -36,7 +38,7 @@ def shown(made: Pieces, deltas: Sequence[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("at", range(1, len(KEY)))
-def test_a_key_that_comes_in_two_deltas_is_taken_out_wherever_it_is_cut(knows: Callable[[str], None], at: int) -> None:
+def test_a_key_that_comes_in_two_deltas_is_taken_out_wherever_it_is_cut(knows: Learn, at: int) -> None:
     knows(KEY)
     made = Pieces()
     told = shown(made, [f"it is {KEY[:at]}", f"{KEY[at:]}, so"])
@@ -45,23 +47,23 @@ def test_a_key_that_comes_in_two_deltas_is_taken_out_wherever_it_is_cut(knows: C
     assert made.raw() == f"it is {KEY}, so"
 
 
-def test_text_that_no_key_begins_so_is_shown_at_once(knows: Callable[[str], None]) -> None:
+def test_text_that_no_key_begins_so_is_shown_at_once(knows: Learn) -> None:
     knows(KEY)
     assert shown(Pieces(), ["the team", " met ", "\u4e00\u4e8c"]) == ["the ", "team met ", "\u4e00\u4e8c", ""]
 
 
-def test_what_was_kept_back_is_shown_at_the_end(knows: Callable[[str], None]) -> None:
+def test_what_was_kept_back_is_shown_at_the_end(knows: Learn) -> None:
     knows(KEY)
     assert shown(Pieces(), ["ask the team-key-0123"]) == ["ask the ", "team-key-0123"]
 
 
-def test_of_two_keys_that_share_their_beginning_the_longer_is_awaited(knows: Callable[[str], None]) -> None:
+def test_of_two_keys_that_share_their_beginning_the_longer_is_awaited(knows: Learn) -> None:
     knows("abcdefgh", "abcdefghij")
     assert "".join(shown(Pieces(), ["abcdefgh", "ij!"])) == f"{TAKEN_OUT}!"
     assert "".join(shown(Pieces(), ["abcdefgh", "ix!"])) == f"{TAKEN_OUT}ix!"
 
 
-def test_a_key_whose_end_is_its_beginning_is_not_cut_in_two(knows: Callable[[str], None]) -> None:
+def test_a_key_whose_end_is_its_beginning_is_not_cut_in_two(knows: Learn) -> None:
     knows("abcxyzabc")
     assert "".join(shown(Pieces(), ["abcxyzabc", " and more"])) == f"{TAKEN_OUT} and more"
 
@@ -80,7 +82,7 @@ def test_however_it_is_cut_what_is_shown_is_the_whole_without_keys(keys: list[st
     assert "".join([*told, flow.close()]) == redactor.without_known(text)
 
 
-def test_a_call_is_stored_shown_and_run_without_the_key(knows: Callable[[str], None]) -> None:
+def test_a_call_is_stored_shown_and_run_without_the_key(knows: Learn) -> None:
     knows('k"ey-with-a-quote')
     head: dict[str, Any] = {"id": "toolu_1", "name": "terminal"}
     call = arguments.checked_call(head, '{"command":"echo k\\"ey-with-a-quote"}', taken=set(), seed="s")
@@ -97,7 +99,7 @@ def test_if_it_cannot_be_looked_through_nothing_of_it_is_shown(monkeypatch: pyte
 
 
 def test_a_turn_streams_and_stores_no_key_and_runs_no_call_with_it(
-    knows: Callable[[str], None], worker: Ground, provider: Rehearsal
+    knows: Learn, worker: Ground, provider: Rehearsal
 ) -> None:
     knows(KEY)
     session = worker.session()
