@@ -25,6 +25,8 @@ from workers.tools.context import Store, ToolContext, ToolResult
 
 HOSTILE = Path(__file__).with_name("hostile.py")
 TIME = McpServer(command=(sys.executable, "-m", "mcp_server_time"), allowed=("convert_time",), allowed_in=("default",))
+ODD = McpServer(command=("x",), allowed=("fine",))
+"""What the gate reads of that server's table; the fixture below starts it."""
 Start = Callable[..., "Running"]
 
 
@@ -69,7 +71,7 @@ def worker(
     module_database_url: str, servers: local.Servers, provider: Rehearsal, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[Ground]:
     home = tmp_path_factory.mktemp("home")
-    with ground(module_database_url, servers.valkey.url, provider.url, home, mcp={"time": TIME}) as made:
+    with ground(module_database_url, servers.valkey.url, provider.url, home, mcp={"time": TIME, "odd": ODD}) as made:
         yield made
 
 

@@ -51,30 +51,29 @@ def test_a_server_that_nobody_here_wrote_is_used_by_a_turn(
 def test_a_person_is_asked_about_a_tool_that_the_operator_does_not_allow(
     worker: Ground, provider: Rehearsal, running: Running
 ) -> None:
-    """Of the same server: what one of its tools may says nothing of another. Arguments that steer need a person, too,
-    where the tool is allowed, and a floor is no matter for a person."""
+    """Arguments that steer need a person too where the tool is allowed, and a floor is no matter for a person."""
     assert running.worker is worker
-    asked = {
-        "mcp_time_get_current_time": ({"timezone": "UTC"}, "served"),
-        "mcp_bad_act": ({"do": "says"}, "served"),
-        "mcp_time_convert_time": ({"source_timezone": "AGENTS.md", "time": "02:30"}, "steering.file"),
-    }  # fmt: skip
-    for name, (arguments, rule) in asked.items():
+
+    def turn_of(name: str, value: str) -> UUID:
         session = worker.session()
-        provider.script([{"text": "now", "tools": [{"name": name, "input": arguments}]}], session=str(session))
+        call = {"name": name, "input": {"x": value} if name.endswith("fine") else {"do": value}}
+        provider.script([{"text": "now", "tools": [call]}, {"text": "over"}], session=str(session))
         turn = worker.turn(session, "do it")
         worker.look()
+        return turn
+
+    for name, value, rule in (
+        ("mcp_bad_act", "says", "served"), ("mcp_odd_shared", "x", "served"),
+        ("mcp_odd_fine", "AGENTS.md", "steering.file"),
+    ):  # fmt: skip
+        turn = turn_of(name, value)
         assert worker.view(turn)["parked_on"] == "approval", name
         assert worker.one("select rule from approvals where turn = %s", turn)["rule"] == rule
         assert worker.one("select status from tool_runs where turn = %s", turn)["status"] == "asked"
-    session = worker.session()
-    never = {"name": "mcp_time_convert_time", "input": {"source_timezone": "rm -rf /"}}
-    provider.script([{"text": "now", "tools": [never]}, {"text": "over"}], session=str(session))
-    turn = worker.turn(session, "do it")
-    worker.look()
-    row = worker.one("select status, result from tool_runs where turn = %s", turn)
-    assert row["status"] == "denied"
-    assert row["result"].startswith("refused (floor.delete)")
+    for value, denied in (("rm -rf /", True), ("a word", False)):
+        row = worker.one("select status, result from tool_runs where turn = %s", turn_of("mcp_odd_fine", value))
+        assert (row["status"] == "denied") is denied
+        assert str(row["result"]).startswith("refused (floor.delete)") is denied
 
 
 def test_what_a_server_answers_is_material_between_tags(running: Running) -> None:
