@@ -4,7 +4,6 @@ all queued beforehand so that no slot is ever idle. What grew is told by type, c
 from __future__ import annotations
 
 import json
-import signal
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -116,10 +115,11 @@ def _watch(
 
 
 def _ask(worker: Worker, folder: Path, number: int) -> dict[str, Any]:
-    worker.process.send_signal(signal.SIGUSR1)
+    (folder / f"{number}.ask").touch()
     answer = folder / f"{number}.json"
     until = time.monotonic() + _TOLD_S
     while not answer.exists():
+        assert worker.process.poll() is None, "the worker ended"
         assert time.monotonic() < until, "the worker does not tell what it holds"
         time.sleep(0.05)
     return json.loads(answer.read_text("utf-8"))

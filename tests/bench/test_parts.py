@@ -17,7 +17,7 @@ SMALL: Mapping[str, tuple[Any, Mapping[str, object]]] = {
     "claims": (claims, {"TRIES": 6, "MANY": claims.FEW}),
     "compaction": (compaction, {"ARCHIVED": 30, "LONG": 30, "LIVE": 10, "SESSIONS": 1, "ROUNDS": 1}),
     "floor": (floor, {}),
-    "memory": (memory, {"TURNS": 24, "FROM": 8, "SESSIONS": 4, "SLOTS": 2}),
+    "memory": (memory, {"TURNS": 12, "FROM": 4, "SESSIONS": 2, "SLOTS": 2}),
     "search": (search, {"SESSIONS": 100, "EACH": 1, "ROUNDS": 1}),
 }
 """What one round of a part takes seconds for. The others are run by hand: they are made of the same parts."""
