@@ -10,7 +10,9 @@ it. It is an object with `before`, `after` or both, and `guard` where a failure 
             return Deny("not on a Friday") if call.tool == "terminal" and friday() else None
 
 It runs in the worker, in a thread, for at most two seconds a call. It can deny; there is no word by which it could
-approve what the gate would ask about.
+approve what the gate would ask about. A call that a person must allow is shown to it before that person is asked, and
+again right before it runs; one that a person or children answer before anybody is asked and any child is made, and its
+answer each time that the answer is read.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +21,8 @@ class McpServer(BaseModel):
 
     `env` and `headers` hold values, or `secret:NAME` for what the secrets of the turn's authority call NAME; a program
     gets nothing else of this host's environment but a short list. `tools` are those to offer, all if it is not given;
-    `repeatable` those that the operator vouches for: what a server says of itself is not believed.
+    `repeatable` those that the operator vouches for: what a server says of itself is not believed. `allowed` are those
+    that no person is asked about, `*` all, in the profiles of `allowed_in`, in all if it is not given.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,6 +34,8 @@ class McpServer(BaseModel):
     folder: Path = Path("/")
     tools: tuple[str, ...] | None = None
     repeatable: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    allowed_in: tuple[str, ...] | None = None
     connect_s: float = Field(default=20.0, gt=0, le=120)
     call_s: float = Field(default=60.0, gt=0, le=3600)
 
@@ -44,6 +48,15 @@ class McpServer(BaseModel):
         if (self.env and self.url) or (self.headers and self.command):
             raise ValueError("env goes with a command, headers go with a url")
         return self
+
+
+def allows(servers: Mapping[str, McpServer], name: str, profile: str) -> bool:
+    """Whether the operator lets a session of this profile call the tool without a person. `name` is the model's."""
+    server, _, tool = name.removeprefix(PREFIX).partition("_")
+    config = servers.get(server)
+    if config is None or (config.allowed_in is not None and profile not in config.allowed_in):
+        return False
+    return "*" in config.allowed or tool in config.allowed
 
 
 def servers(value: Any) -> Any:

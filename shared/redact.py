@@ -10,6 +10,7 @@ import base64
 import json
 import re
 import threading
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ import re2
 LEAST_CHARS = 8
 """A shorter key would be found in ordinary words, and takes seconds to guess."""
 WITHHELD = "[this text was withheld: it could not be looked through for secrets]"
+TAKEN_OUT = "[a secret was here]"
 _MOST_CHARS = 64_000_000
 _RE2: Any = re2  # it ships no types
 
@@ -61,6 +63,9 @@ _COMPILED = tuple((what, marks, re.compile(pattern)) for what, marks, pattern in
 is bounded."""
 
 
+_MARKS = tuple(dict.fromkeys(mark for _, marks, _ in _SHAPES for mark in marks))
+
+
 @dataclass(frozen=True, slots=True)
 class Redacted:
     """`found` is how many places were taken out."""
@@ -77,6 +82,7 @@ class Redactor:
         self._known: frozenset[str] = frozenset()
         self._pattern: re.Pattern[str] | None = None
         self._first: Any = None
+        self._beginnings = _Beginnings(())
         self.learn(known)
 
     def learn(self, values: Iterable[str]) -> None:
@@ -91,6 +97,29 @@ class Redactor:
             )
             self._first = _linear(forms)
             self._pattern = re.compile("|".join(map(re.escape, forms)))
+            self._beginnings = _Beginnings(forms)
+
+    def without_known(self, text: str) -> str:
+        """The text without the keys that are known; what has no more than the shape of one stays: this is for what the
+        model writes, which may be about keys. Never raises, as `clean`."""
+        try:
+            pattern = self._pattern
+            return text if pattern is None or not self._may_hold_one(text) else pattern.sub(TAKEN_OUT, text)
+        except Exception:  # noqa: BLE001 - as in `clean`
+            return WITHHELD
+
+    def safe_up_to(self, text: str) -> int:
+        """Where a text that goes on may be cut: no known key begins before it and ends behind it, whatever follows."""
+        pattern = self._pattern
+        if pattern is None:
+            return len(text)
+        cut = self._beginnings.first_open(text)
+        if cut < len(text):
+            for match in pattern.finditer(text):
+                if match.start() >= cut:
+                    break
+                cut = max(cut, match.end())
+        return cut
 
     def clean(self, text: str) -> Redacted:
         """Never raises: what cannot be looked through is withheld as a whole."""
@@ -113,12 +142,63 @@ class Redactor:
             return Redacted(WITHHELD, 1)
         found = 0
         if self._pattern is not None and self._may_hold_one(text):
-            text, found = self._pattern.subn("[a secret was here]", text)
+            text, found = self._pattern.subn(TAKEN_OUT, text)
+        for mark in _MARKS:  # one plain loop: this is looked at for every result, and the rule is that none is there
+            if mark in text:
+                break
+        else:
+            return Redacted(text, found)
         for what, marks, pattern in _COMPILED:
             if any(mark in text for mark in marks):
                 text, more = pattern.subn(f"[{what} was here]", text)
                 found += more
         return Redacted(text, found)
+
+
+class _Beginnings:
+    """Whether the end of a text is the beginning of a form that has not come whole."""
+
+    def __init__(self, forms: Sequence[str]) -> None:
+        self._sorted = sorted(forms)
+        self._longest = max(map(len, forms), default=0)
+        self._first = frozenset(form[:2] for form in forms)
+
+    def first_open(self, text: str) -> int:
+        """Of the places from which on the text is such a beginning the first; its length where there is none."""
+        length = len(text)
+        for at in range(max(0, length - self._longest + 1), length - 1):
+            if text[at : at + 2] in self._first and self._open(text[at:]):
+                return at
+        return length - 1 if length and self._open(text[-1]) else length
+
+    def _open(self, tail: str) -> bool:
+        after = bisect_right(self._sorted, tail)  # what the tail begins stands right behind it; the tail itself before
+        return after < len(self._sorted) and self._sorted[after].startswith(tail)
+
+
+class Flow:
+    """Text that comes in pieces: what `add` and `close` give, joined, is the whole without the keys that are known.
+    What may be the beginning of one is kept back until that is seen."""
+
+    __slots__ = ("_held", "_redactor")
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._held = ""
+
+    def add(self, piece: str) -> str:
+        text = self._held + piece
+        try:
+            cut = self._redactor.safe_up_to(text)
+        except Exception:  # noqa: BLE001 - as in `clean`: nothing gets past this point that was not looked at
+            self._held = ""
+            return WITHHELD
+        self._held = text[cut:]
+        return self._redactor.without_known(text[:cut]) if cut else ""
+
+    def close(self) -> str:
+        held, self._held = self._held, ""
+        return self._redactor.without_known(held) if held else ""
 
 
 def _linear(forms: Sequence[str]) -> Any:

@@ -150,6 +150,8 @@ def known(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[
     passwords = (urlsplit(address).password for address in addresses if address)
     from shared.providers.credentials import known_keys  # noqa: PLC0415 - which reads files as this module does
 
-    own = (settings.provider_key, settings.token, settings.rehearsal_token, *passwords, *known_keys(settings, environ))
+    word = settings.provider_key if settings.rehearsal else ""  # the rehearsal's is a word, and stands in its name
+    keys = (one for one in (settings.provider_key, *known_keys(settings, environ)) if one != word)
+    own = (*keys, settings.token, settings.rehearsal_token, *passwords)
     found = (secret.value for secret in Secrets(settings.secrets_folder, environ).all())
     return tuple(value for value in (*own, *found) if value)

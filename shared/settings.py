@@ -139,9 +139,12 @@ class Settings(BaseModel):
     sandbox_tier: Literal["isolated", "confined"] = "confined"
     """The weakest wall behind which a model's commands and code may run; where a machine has less, those tools are not
     offered. What each is: shared/sandbox/tiers.py."""
+    sandbox_disk_mb: int = Field(default=16_384, ge=64, le=16_777_216)
+    """What a workspace may come to hold while a command or code runs in it; one that goes beyond is ended."""
     sandbox_hosts: str = ""
-    """Hosts that commands and code may reach, by a proxy, with commas between, `*.name` for all below it; none if
-    empty. With any, what they run is asked about as if it ran on this host."""
+    """Hosts that commands and code may reach, by a proxy, with commas between, `*.name` for all below it, and
+    `profile=host` for sessions of that profile alone; none if empty. With any, what they run is asked about as if it
+    ran on this host."""
 
     stub_at_birth: bool = True
     """What may be done about a conversation that grows; each is decided by arithmetic (economics.md) and may be turned

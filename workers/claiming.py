@@ -35,7 +35,7 @@ def claim_next(ports: Ports, classes: Sequence[TurnClass], name: UUID) -> Held |
 def _claim(connection: Connection, ports: Ports, classes: Sequence[TurnClass], name: UUID) -> DictRow | None:
     with connection.transaction():
         run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
-        picked = admission.pick(connection, classes, admission.limits(ports.settings))
+        picked = admission.pick(connection, classes, admission.limits(ports.settings, ports.life.boot_id))
         if picked is None:
             return None
         ports.pauses.at(Point.CLAIMING)
@@ -52,7 +52,10 @@ def question_may_run(ports: Ports) -> bool:
     def look(connection: Connection) -> bool:
         if one(connection, admission.QUESTION_WAITS, {}) is None:
             return False
-        return admission.pick(connection, (TurnClass.INTERACTIVE,), admission.limits(ports.settings)) is not None
+        return (
+            admission.pick(connection, (TurnClass.INTERACTIVE,), admission.limits(ports.settings, ports.life.boot_id))
+            is not None
+        )
 
     return ports.database.read(look)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from typing import Any
 
@@ -14,7 +14,7 @@ import structlog
 from shared.errors import SettingsError
 from shared.hooks import GROUP, Call, Deny, Result
 from shared.text import bounded, clean_text
-from workers.tools.context import Came, ToolContext, ToolResult
+from workers.tools.context import Came, ToolResult
 
 MOST_S = 2.0
 _MOST_HANGING = 4
@@ -69,24 +69,23 @@ class Hooks:
         self._hooks = tuple(hooks)
         self._seconds = seconds
 
-    def before(self, context: ToolContext, tool: str, arguments: Mapping[str, object]) -> ToolResult | None:
+    def before(self, call: Call) -> ToolResult | None:
         """What the model is told instead of a result, or None: the call may be made as far as hooks go."""
         for hook in self._hooks:
             before = hook.before
             if before is not None:
-                call = _call(context, tool, arguments)
-                why = self._denied(hook, lambda before=before, call=call: before(call))
+                why = self._denied(hook, lambda before=before: before(_copy(call)))
                 if why is not None:
                     return ToolResult(f"refused by the hook {hook.name}: {why}", is_error=True, came=Came.STOPPED)
         return None
 
-    def after(self, context: ToolContext, tool: str, arguments: Mapping[str, object], result: ToolResult) -> ToolResult:
+    def after(self, call: Call, result: ToolResult) -> ToolResult:
         """The result, or that it was made and is withheld."""
         for hook in self._hooks:
             after = hook.after
             if after is not None:
-                call, seen = _call(context, tool, arguments), Result(result.text, result.is_error)
-                why = self._denied(hook, lambda after=after, call=call, seen=seen: after(call, seen))
+                seen = Result(result.text, result.is_error)
+                why = self._denied(hook, lambda after=after, seen=seen: after(_copy(call), seen))
                 if why is not None:
                     words = f"the call was made; the hook {hook.name} withholds what came of it: {why}"
                     return ToolResult(words, is_error=True, came=result.came)
@@ -113,9 +112,8 @@ def standing() -> Hooks:
     return _standing[0]
 
 
-def _call(context: ToolContext, tool: str, arguments: Mapping[str, object]) -> Call:
-    given = copy.deepcopy(dict(arguments))
-    return Call(tool, given, context.session, context.turn, context.step, context.ordinal)
+def _copy(call: Call) -> Call:
+    return replace(call, arguments=copy.deepcopy(dict(call.arguments)))
 
 
 def load(setting: str) -> Hooks:

@@ -11,6 +11,7 @@ from psycopg.rows import DictRow
 
 from shared.request.projection import MessageRow
 from shared.store.arrays import array
+from workers import circling
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,7 @@ def kept_params(runs: Sequence[Finished]) -> dict[str, Any]:
         "a_ordinal": array(run.ordinal for run, _ in kept),
         "a_body": array(one.text for _, one in kept),
         "a_characters": array(len(one.text) for _, one in kept),
+        "a_came": array(circling.came(one.text) for _, one in kept),
     }
 
 

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -41,6 +42,7 @@ from workers.ports import Ports
 from workers.providers.routes import Routes
 from workers.publish import Publisher
 from workers.sandbox import wall
+from workers.sandbox.background import BACKGROUNDS
 from workers.tools import child
 from workers.waiting import rules
 
@@ -108,6 +110,7 @@ def _serve(settings: Settings) -> int:
     slots = Slots(settings.slots, classes)
     hearing = hearing_of(redis_client, queues, slots, life, _end_me)
     _answer_the_doorbell(app, ports, turns, slots)
+    BACKGROUNDS.calls(partial(look, ports, turns, slots))
     _drain_on_shutdown(ports, turns)
     hearing.start()
     try:

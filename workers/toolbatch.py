@@ -287,7 +287,9 @@ def context(ports: Ports, held: Held, step: int, ordinal: int, *, deadline: floa
         workspace=held.claim.workspace,
         attached=held.claim.folder,
         cancelled=held.must_stop,
-        store=Store(ports.database, ports.settings, held.claim.session, held.claim.turn, held.claim.fence),
+        store=Store(
+            ports.database, ports.settings, held.claim.session, held.claim.turn, held.claim.fence, held.claim.profile
+        ),
         deadline=deadline,
         act_until=ports.life.lease_deadline,
         pausing=ports.pauses.at,

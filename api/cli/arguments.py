@@ -112,6 +112,11 @@ def _reading(commands: _Group) -> None:
     search.add_argument("--session", metavar="S", help="only in this session, each message a hit")
     search.add_argument("--limit", metavar="N", type=positive, default=10, help="how many (%(default)s)")
 
+    artifact = _add(commands, "artifact", "print the whole of a result that the transcript holds a preview of")
+    artifact.add_argument("session", metavar="SESSION")
+    artifact.add_argument("id", metavar="ID", help="as the preview names it, with or without 'artifact:'")
+    artifact.add_argument("--out", metavar="FILE", help="into this file, byte for byte")
+
     approvals = _add(commands, "approvals", "list what waits for a person's decision")
     states = ("pending", "approved", "denied", "expired", "void", "all")
     approvals.add_argument("--status", choices=states, default="pending", help="which (%(default)s)")

@@ -50,7 +50,21 @@ def _run(asked: argparse.Namespace) -> Exit | int:
 
 
 def _with_client(asked: argparse.Namespace, client: object) -> Exit:
-    from api.cli import approvals, budgets, chat, gate, jobs, ledger, memory, people, search, sessions, stops, turns
+    from api.cli import (
+        approvals,
+        artifact,
+        budgets,
+        chat,
+        gate,
+        jobs,
+        ledger,
+        memory,
+        people,
+        search,
+        sessions,
+        stops,
+        turns,
+    )
     from api.cli import asked as of_transcript
     from api.cli.client import Client
 
@@ -67,6 +81,7 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
         "sessions": sessions.sessions,
         "show": sessions.show,
         "search": search.search,
+        "artifact": artifact.artifact,
         "rewind": of_transcript.rewind,
         "restore": of_transcript.restore,
         "compact": of_transcript.compact,

@@ -12,6 +12,14 @@ from api import problems
 from shared.store.pool import Connection
 
 WHOLE = "select body from artifacts where id = %(id)s and session = %(session)s"
+# Not compressed (0003_spill.sql), so a page is read without the rest.
+PAGE = (
+    "select substr(body, %(from)s, %(most)s) as body, octet_length(body) as size from artifacts"
+    " where id = %(id)s and session = %(session)s"
+)
+SIZE = "x-nightshift-size"
+"""How many bytes the whole has, beside a page of it."""
+MOST_PAGE = 4 << 20
 _HEADERS = {"x-content-type-options": "nosniff", "content-security-policy": "sandbox; default-src 'none'"}
 
 
@@ -22,3 +30,13 @@ def whole(connection: Connection, session: UUID, id_: UUID) -> Response:
     if row is None:
         raise problems.not_found()
     return Response(bytes(row["body"]), media_type="text/plain; charset=utf-8", headers=_HEADERS)
+
+
+def page(connection: Connection, session: UUID, id_: UUID, offset: int, limit: int) -> Response:
+    """So many bytes from there on; none past its end. Raises as `whole`."""
+    values = {"id": id_, "session": session, "from": offset + 1, "most": limit}
+    row = connection.cursor(row_factory=dict_row).execute(PAGE, values).fetchone()
+    if row is None:
+        raise problems.not_found()
+    headers = {**_HEADERS, SIZE: str(row["size"])}
+    return Response(bytes(row["body"]), media_type="text/plain; charset=utf-8", headers=headers)

@@ -107,13 +107,20 @@ _TEXT: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/v1/sessions/{session}/artifacts/{artifact}", responses=_TEXT, response_class=Response)
-def read_artifact(serving: Serving, caller: Reading, session: str, artifact: str) -> Response:
-    """What a message is a preview of (`preview_of`): a tool's result that was too long for the transcript."""
+def read_artifact(
+    serving: Serving, caller: Reading, session: str, artifact: str,
+    offset: Annotated[int, Query(ge=0, le=2_000_000_000)] = 0,
+    limit: Annotated[int | None, Query(ge=1, le=artifacts.MOST_PAGE)] = None,
+) -> Response:  # fmt: skip
+    """What a message is a preview of (`preview_of`): a tool's result that was too long for the transcript. Whole; or,
+    with `limit`, so many of its bytes from `offset` on, and how many there are as `x-nightshift-size`."""
     id_, wanted = identifier(session), identifier(artifact)
 
     def read(connection: Connection) -> Response:
         sessions.must_see(connection, id_, caller.principal.id)
-        return artifacts.whole(connection, id_, wanted)
+        if limit is None and not offset:
+            return artifacts.whole(connection, id_, wanted)
+        return artifacts.page(connection, id_, wanted, offset, limit or artifacts.MOST_PAGE)
 
     return serving.database.read(read)
 

@@ -1,11 +1,13 @@
-"""What the gate is asked about a tool call, and its answer: a command, code, or files that would be written."""
+"""What the gate is asked about a tool call, and its answer: a command, code, files that would be written, a call of a
+tool server's."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from shared.gate import decide
+from shared.gate import decide, served
 from shared.gate.policy import Identity, Policy
 from shared.gate.verdict import Verdict
 
@@ -32,7 +34,16 @@ class Writes:
     paths: tuple[str, ...]
 
 
-Question = Command | Code | Writes
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A call of a tool server's tool, as the model names it; `allowed` by the operator's own word on that server."""
+
+    tool: str
+    arguments: Mapping[str, object]
+    allowed: bool = False
+
+
+Question = Command | Code | Writes | Served
 
 
 def judge(question: Question, who: Identity | None, policy: Policy | None) -> Verdict:
@@ -44,5 +55,7 @@ def judge(question: Question, who: Identity | None, policy: Policy | None) -> Ve
             return decide.code_of(language, text, who, policy)
         case Writes(paths):
             return decide.paths(paths, who, policy)
+        case Served(tool, arguments, allowed):
+            return served.served(tool, arguments, who, policy, allowed=allowed)
         case _:
             assert_never(question)

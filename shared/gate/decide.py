@@ -91,11 +91,11 @@ def settle(
                 return Verdict(Decision.REFUSE, hit.rule, hit.why, understood, every)
     steers = next((hit for hit in hard if hit.decision is Decision.ASK_PERSON), None)
     if steers is not None:
-        return _asked(Verdict(Decision.ASK_PERSON, steers.rule, steers.why, understood, every), policy)
+        return asked(Verdict(Decision.ASK_PERSON, steers.rule, steers.why, understood, every), policy)
     exact = f"exact:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
     if unclear and not policy.isolated and exact not in policy.granted:
         found = Verdict(Decision.ASK, unclear[0].rule, unclear[0].why, understood, every, (exact,))
-        return _asked(found, policy)
+        return asked(found, policy)
     if not patterns:
         return Verdict(Decision.ALLOW, "no_pattern", "nothing in it needs a person", understood, every)
     if policy.patterns_off:
@@ -108,7 +108,7 @@ def settle(
     if policy.granted.issuperset(rules) or exact in policy.granted:
         return Verdict(Decision.ALLOW, "granted", "a person has allowed this before", understood, every)
     first = next(hit for hit in patterns if hit.rule not in policy.granted)
-    return _asked(Verdict(Decision.ASK, first.rule, first.why, understood, every, rules), policy)
+    return asked(Verdict(Decision.ASK, first.rule, first.why, understood, every, rules), policy)
 
 
 def _line(call: Invocation) -> str:
@@ -128,7 +128,8 @@ def refused(rule: str, why: str) -> Verdict:
     return Verdict(Decision.REFUSE, rule, why, hits=(hit,))
 
 
-def _asked(verdict: Verdict, policy: Policy) -> Verdict:
+def asked(verdict: Verdict, policy: Policy) -> Verdict:
+    """A call that needs a person, by the mode: refused where nobody is asked."""
     if policy.mode is not Mode.DENY:
         return verdict
     why = f"{verdict.why}, and here nobody is asked"

@@ -43,7 +43,8 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Per process: `cpu_seconds`, `data_bytes`, `file_bytes`, `files`. Of all together: `processes`, `memory_bytes`.
-    `scratch_bytes` is the size of each of the folders that are memory."""
+    `scratch_bytes` is the size of each of the folders that are memory; `disk_bytes` what the workspace may hold, with
+    what was there before: a run that comes to hold more is ended."""
 
     cpu_seconds: int = 900
     data_bytes: int = 4 << 30
@@ -52,6 +53,7 @@ class Bounds:
     processes: int = 256
     memory_bytes: int = 2 << 30
     scratch_bytes: int = 256 << 20
+    disk_bytes: int = 1 << 44
 
 
 @dataclass(frozen=True, slots=True)

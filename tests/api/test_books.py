@@ -117,9 +117,18 @@ def test_a_person_gets_the_whole_of_what_the_transcript_has_a_preview_of(
     assert (answer.status_code, answer.content) == (200, whole.encode())
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert answer.headers["x-content-type-options"] == "nosniff"
+    pages = [
+        anna.get(f"/v1/sessions/{session}/artifacts/{id_}", offset=at, limit=50_000) for at in range(0, 250_000, 50_000)
+    ]
+    assert {page.headers["x-nightshift-size"] for page in pages} == {str(len(whole.encode()))}
+    assert b"".join(page.content for page in pages) == whole.encode()
+    assert pages[-1].content == b""
+    for wrong in ({"offset": -1}, {"limit": 0}, {"limit": 1 << 30}, {"offset": "x"}):
+        assert anna.get(f"/v1/sessions/{session}/artifacts/{id_}", **wrong).status_code == 422
     other = anna.session()
     for person, where in ((ben, session), (anna, other)):
         assert person.get(f"/v1/sessions/{where}/artifacts/{id_}").status_code == 404
+        assert person.get(f"/v1/sessions/{where}/artifacts/{id_}", limit=9).status_code == 404
 
 
 def test_a_turn_with_an_unknown_part_has_an_unknown_cost(api: Api, anna: Person, turn: str) -> None:

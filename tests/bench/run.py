@@ -28,6 +28,7 @@ from tests.bench import (  # noqa: E402 - the path comes first
     floor,
     leader,
     limits,
+    memory,
     money,
     noop,
     parked,
@@ -63,7 +64,7 @@ BENCHES: Mapping[str, Callable[[House], list[Figure]]] = {
     "search": search.measure,
     "tools": tools.measure,
     "providers": providers.measure,
-    "memory": tools.memory,
+    "memory": memory.measure,
 }
 
 

@@ -1,5 +1,5 @@
-"""What tools cost: a call through dispatch, a command in the sandbox, reads side by side, the floor; memory over 5,000
-turns by itself. Each is held against the least that the same machine does at the same time."""
+"""What tools cost: a call through dispatch, a command in the sandbox, reads side by side, the floor. Each is held
+against the least that the same machine does at the same time."""
 
 from __future__ import annotations
 
@@ -8,17 +8,10 @@ import math
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import psycopg
-
-from shared import doorbell
 from shared.boottime import boottime
-from shared.request import blocks
-from shared.store import intake
-from shared.values import OnBusy, TurnClass
 from tests.bench import floor
 from tests.bench.figures import Figure, middle
 from tests.bench.house import House
@@ -29,7 +22,6 @@ from workers.tools.context import ToolContext
 CALLS, ROUNDS = 2_000, 7
 COMMANDS = 40
 READS, BATCHES = 8, 15
-TURNS, FROM, SESSIONS, SLOTS = 5_000, 500, 250, 8
 
 
 def measure(house: House) -> list[Figure]:
@@ -114,69 +106,3 @@ def _gap(house: House, reads: int) -> float:
     house.wait([house.rig.send(session, "read")], 30)
     first, second = [call["started"] for call in house.rig.provider.ledger(session)]
     return (second - first) * 1e3
-
-
-# --- memory ---------------------------------------------------------------------------------------------------------
-
-
-def memory(house: House) -> list[Figure]:
-    """Resident bytes of one worker as its turns go by, each of two steps with a tool. While one half of the sessions is
-    waited for, the other is sent already: on a machine without CPU to spare an idle worker takes itself for deaf."""
-    seen: list[tuple[int, int]] = []
-    with house.workers(1, SLOTS) as (worker,):
-        house.reset()
-        _script(house)
-        sessions = house.sessions(SESSIONS)
-        halves = [sessions[: SESSIONS // 2], sessions[SESSIONS // 2 :]]
-        under_way = _admit(house, halves[0])
-        done = 0
-        while done < TURNS:
-            halves.reverse()
-            following = _admit(house, halves[0])
-            house.wait(under_way, 300)
-            done += len(under_way)
-            under_way = following
-            seen.append((done, worker.rss))
-        house.wait(under_way, 300)
-    after = [(turns, rss) for turns, rss in seen if turns >= FROM]
-    slope = _slope(after) / 1024
-    shown = ", ".join(f"{turns:,}: {rss / 2**20:.0f} MB" for turns, rss in seen[:: max(1, len(seen) // 6)])
-    return [
-        Figure(
-            f"memory of a worker a turn, turns {FROM} to {TURNS:,}", slope, "kB", mark=1.0,
-            note=f"resident after {shown}; at the end {seen[-1][1] / 2**20:.0f} MB",
-            detail={"resident": seen},
-        )
-    ]  # fmt: skip
-
-
-def _admit(house: House, sessions: Sequence[str]) -> list[str]:
-    """A turn to each, as the API makes it, and rings for all slots: what is measured is the worker alone."""
-    facts = house.rig.facts
-    turns: list[str] = []
-    with psycopg.connect(facts["database_url"], autocommit=True) as connection:
-        rows = connection.execute(
-            "select id, owner from sessions where id = any(%s::uuid[])", (list(sessions),)
-        ).fetchall()
-        for session, owner in rows:
-            words = blocks.join([blocks.text("go on")])
-            new = intake.NewTurn(session, owner, TurnClass.INTERACTIVE, words, deadline_s=7_200, max_steps=9)
-            with connection.transaction():
-                turns.append(str(intake.admit(connection, new, on_busy=OnBusy.QUEUE, queue_bound=9).turn))
-    bell = doorbell.Doorbell(doorbell.celery_app(facts["redis_url"]))
-    for _ in range(SLOTS):
-        bell.ring(TurnClass.INTERACTIVE)
-    return turns
-
-
-def _script(house: House) -> None:
-    steps: dict[str, Any] = {"steps": 1, "tool": "todo", "input": {"items": [{"text": "go on", "done": False}]}}
-    house.script(**steps)
-
-
-def _slope(points: list[tuple[int, int]]) -> float:
-    """Bytes a turn, by least squares."""
-    mean_x = sum(x for x, _ in points) / len(points)
-    mean_y = sum(y for _, y in points) / len(points)
-    spread = sum((x - mean_x) ** 2 for x, _ in points)
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread

@@ -71,6 +71,8 @@ class Surface:
         self.total: Row = {}
         self.runs: list[Row] = []
         self.replies: dict[str, str] = {}
+        self.artifacts: dict[str, bytes] = {}
+        """By path; read in pages."""
         self.on_turn: Callable[[Turn], None] = _nothing
         self.on_steer: Callable[[Turn, str], None] = _nothing
         self.steer_is = "steered"
@@ -218,6 +220,11 @@ def _handler(surface: Surface) -> type[BaseHTTPRequestHandler]:
                 return
             if parts.path in surface.replies:
                 self._reply(200, surface.replies[parts.path].encode("utf-8", "surrogatepass"), {})
+                return
+            if parts.path in surface.artifacts:
+                whole, start = surface.artifacts[parts.path], int(asked.query["offset"])
+                page = whole[start : start + int(asked.query["limit"])]
+                self._reply(200, page, {"x-nightshift-size": str(len(whole))})
                 return
             status, answer = surface.answer(asked)
             self._reply(status, json.dumps(answer).encode(), {})

@@ -97,6 +97,23 @@ def test_an_always_grant_holds_in_every_session_of_that_person_and_for_that_patt
     assert _ask(worker, provider, anna, anna.session(), _write("c.txt"))["parked_on"] == "approval"
 
 
+@pytest.mark.parametrize(("scope", "runs"), [("session", False), ("always", True)])
+def test_a_session_grant_ends_at_its_session_and_so_before_its_children(
+    api: Api, worker: Ground, provider: Rehearsal, scope: str, runs: bool
+) -> None:
+    """docs/decisions/0032: a child is of the same person, and another session."""
+    anna, owen = api.person("anna"), api.person("owen", Role.APPROVER)
+    session = anna.session(audience="team")
+    assert _approve(owen, _ask(worker, provider, anna, session, _write()), scope).status_code == 200
+    worker.look()
+    provider.script([{"tools": [_write("of-a-child.txt")]}, {"text": "written"}])
+    delegate = {"name": "delegate_task", "input": {"tasks": [{"goal": "write it"}]}}
+    turn = _ask(worker, provider, anna, session, delegate)
+    (child,) = api.rows("select id, status, parked_on, requested_by from turns where parent = %s", turn["id"])
+    assert child["requested_by"] == anna.id
+    assert (child["status"], child["parked_on"]) == (("done", None) if runs else ("parked", "approval"))
+
+
 def test_what_steers_is_decided_each_time_and_never_granted(api: Api, worker: Ground, provider: Rehearsal) -> None:
     anna, owen = api.person("anna"), api.person("owen", Role.APPROVER)
     session = anna.session(audience="team")

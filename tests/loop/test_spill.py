@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -14,8 +15,10 @@ from shared.request import blocks, estimate
 from shared.store.statements import every, step
 from shared.values import Repeat
 from tests.ground import Ground, Rehearsal
-from workers import spill
+from tests.loop.dying import die, take_away
+from workers import circling, spill
 from workers.outgoing import Finished, kept_params
+from workers.pause import Point
 from workers.tools import dispatch, registry
 from workers.tools.context import Arguments, Store, ToolContext, ToolResult
 from workers.tools.tool import Tool
@@ -196,6 +199,23 @@ def test_twenty_medium_results_of_one_step_leave_the_largest_elsewhere(
     assert [at + 1 for at, text in enumerate(texts) if seen[at] != text] == list(by_ordinal)
     assert min(map(len, by_ordinal.values())) >= max(len(text) for at, text in enumerate(texts) if seen[at] == text)
     assert sum(map(len, seen)) <= spill.STEP
+
+
+def test_the_next_holder_knows_a_result_again_that_is_kept_whole(
+    worker: Ground, provider: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its preview names a handle of its own: by that each one would be news to whoever takes the turn up."""
+    _wordy(monkeypatch, "wordy", ["so it is " * 2_000], Repeat.REPEATABLE, 3_000)
+    session = worker.session()
+    wish: dict[str, Any] = {"tools": [{"name": "wordy", "input": {}}]}
+    provider.script([*[wish] * 6, {"text": "over"}], session=str(session))
+    turn = worker.turn(session, "say it again")
+    assert die(worker, Point.RECORDED, times=5)
+    take_away(worker, turn, session)
+    worker.look()
+    seen = _seen(worker, turn)
+    assert all("kept whole as artifact:" in text for text in seen)
+    assert [circling.MARK in text for text in seen] == [False] * 4 + [True, False]
 
 
 def test_a_holder_whose_turn_was_taken_keeps_nothing(worker: Ground, provider: Rehearsal) -> None:

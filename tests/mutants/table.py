@@ -409,4 +409,91 @@ MUTANTS = (
         "tests/scheduler/test_breakers.py::"
         "test_a_job_without_news_is_paused_says_why_and_goes_on_when_somebody_lets_it",
     ),
+    Mutant(
+        "trust, gate: a tool server that is allowed writes what steers", "shared/gate/served.py",
+        "    if each_time is not None:\n", "    if each_time is not None and not allowed:\n",
+        "tests/gate/test_served.py::test_what_is_said_in_it_is_decided_whoever_allows_the_tool",
+    ),
+    Mutant(
+        "trust, gate: what is too long is not looked through and allowed", "shared/gate/served.py",
+        "            clear = False\n", "",
+        "tests/gate/test_served.py::test_what_cannot_be_looked_through_is_asked_about_each_time",
+    ),
+    Mutant(
+        "trust, gate: a tool server says of itself that it may", "shared/mcp.py",
+        'return "*" in config.allowed or tool in config.allowed',
+        'return "*" in config.allowed or tool in config.allowed or tool in config.repeatable',
+        "tests/gate/test_served.py::test_what_the_operator_allows",
+    ),
+    Mutant(
+        "trust, gate: the bypass covers what is not understood", "shared/gate/decide.py",
+        "if unclear and not policy.isolated and exact", "if unclear and not policy.patterns_off and exact",
+        "tests/gate/test_decide.py::test_the_order_of_decisions",
+    ),
+    Mutant(
+        "trust, gate: a principal without a session is somebody", "shared/gate/decide.py",
+        "return who is not None and bool(who.principal) and bool(who.session)",
+        "return who is not None and bool(who.principal)",
+        "tests/gate/test_decide.py::test_without_identity_session_or_policy_the_answer_is_no",
+    ),
+    Mutant(
+        "trust, hooks: a guard that fails is passed over", "workers/hooks.py",
+        'return f"{failed}, and it is a guard" if hook.guard else None', "return None",
+        "tests/tools/test_hooks.py::test_a_guard_that_fails_denies_and_another_is_passed_over",
+    ),
+    Mutant(
+        "trust, hooks: a person is asked before a guard is", "workers/waiting/questions.py",
+        "        if no is not None:\n            return no\n", "        del no\n",
+        "tests/waiting/test_hooks.py::test_a_hook_denies_before_anybody_is_asked_and_a_guard_that_fails_denies",
+    ),
+    Mutant(
+        "trust, sandbox: a file without a name takes no room", "workers/sandbox/watch.py",
+        "if info.st_nlink == 0 and", "if info.st_nlink < 0 and",
+        "tests/sandbox/test_disk.py::test_a_file_without_a_name_counts_once_while_it_is_open",
+    ),
+    Mutant(
+        "trust, sandbox: a disk that fills is looked at in its turn", "workers/sandbox/watch.py",
+        "        if now < self._next and not filling:", "        if now < self._next:",
+        "tests/sandbox/test_disk.py::test_a_disk_that_fills_is_looked_at_at_once",
+    ),
+    Mutant(
+        "trust, sandbox: a host of another profile is reached", "shared/sandbox/hosts.py",
+        "if host and (not equals or (profile and whose == profile)):", "if host:",
+        "tests/sandbox/test_hosts.py::test_which_hosts_a_profile_opens",
+    ),
+    Mutant(
+        "trust, segments: a folder does not meet what is in it", "workers/tools/segments.py",
+        "return one[:shorter] == other[:shorter]", "return len(one) == len(other) == shorter and one == other",
+        "tests/tools/test_segments.py::test_a_batch_is_cut_where_order_matters",
+    ),
+    Mutant(
+        "trust, segments: a call of which nobody can tell runs beside others", "workers/tools/segments.py",
+        "            return max(1, len(taken))\n", "            call = Touched()\n",
+        "tests/tools/test_segments.py::test_a_batch_is_cut_where_order_matters",
+    ),
+    Mutant(
+        "trust, redaction: what streams is looked through delta by delta", "shared/redact.py",
+        "        cut = self._beginnings.first_open(text)\n", "        cut = len(text)\n",
+        "tests/secrets/test_streamed.py::test_a_key_that_comes_in_two_deltas_is_taken_out_wherever_it_is_cut",
+    ),
+    Mutant(
+        "trust, redaction: a key is cut where its end looks like its beginning", "shared/redact.py",
+        "                cut = max(cut, match.end())\n", "                pass\n",
+        "tests/secrets/test_streamed.py::test_a_key_whose_end_is_its_beginning_is_not_cut_in_two",
+    ),
+    Mutant(
+        "trust, redaction: a call goes out with the key in it", "workers/providers/arguments.py",
+        "kept = REDACTOR.without_known(clean_text(text))", "kept = clean_text(text)",
+        "tests/secrets/test_streamed.py::test_a_call_is_stored_shown_and_run_without_the_key",
+    ),
+    Mutant(
+        "trust, claims: a turn leaves the worker that has its background", "shared/store/statements/admission.py",
+        "t.id <> all ((select elsewhere from closed)::uuid[])", "true",
+        "tests/store/test_claims_near.py::test_another_leaves_it_to_the_worker_that_has_it",
+    ),
+    Mutant(
+        "trust, claims: a turn waits for its background for ever", "shared/store/statements/admission.py",
+        "        or t.queued_at < clock_now() - interval '10 seconds')", "        )",
+        "tests/store/test_claims_near.py::test_after_ten_seconds_anybody_claims_it",
+    ),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Generator
 from dataclasses import replace
@@ -15,9 +16,9 @@ from shared.errors import LeaseLost
 from shared.sandbox.tiers import Tier
 from shared.values import Repeat
 from tests.ground import CLASSES, Ground, Rehearsal, ground
-from workers import claiming, toolbatch
+from workers import claiming, recording, toolbatch
 from workers.held import Held
-from workers.sandbox import standing
+from workers.sandbox import background, boxed, standing, wall
 from workers.sandbox.background import BACKGROUNDS, Backgrounds
 from workers.sandbox.ring import MOST, Ring
 from workers.tools import child, terminal, write_file
@@ -178,8 +179,27 @@ def test_only_turns_that_are_held_here_or_by_nobody_go_on(worker: Ground) -> Non
     mine, boot = str(held.claim.turn), worker.ports.life.boot_id
     waiting, ended = worker.turn(worker.session(), "later"), str(uuid4())
     asked = [mine, str(waiting), ended]
-    assert standing.going_on(worker.database, asked, boot) == {mine, str(waiting)}
-    assert standing.going_on(worker.database, asked, uuid4()) == {str(waiting)}
+    assert standing.going_on(worker.database, asked, boot) == {mine: False, str(waiting): True}
+    assert standing.going_on(worker.database, asked, uuid4()) == {str(waiting): True}
+
+
+@needs_a_wall
+def test_a_turn_that_waits_is_claimed_where_something_of_it_runs(
+    worker: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ring may go to any worker: this one looks by itself."""
+    monkeypatch.setattr(background, "_ASK_EVERY_S", 0.05)
+    held = _held(worker)
+    run = _context(worker, held)
+    here, claims, boot = Backgrounds(), threading.Event(), worker.ports.life.boot_id
+    here.calls(claims.set)
+    here.watched(lambda turns: standing.going_on(worker.database, turns, boot))
+    here.begin(run, wall.way(), boxed.Wanted(("/bin/sleep", "60"), 60.0), "p1.0")
+    assert not claims.wait(0.5)
+    recording.requeue(worker.ports, held)
+    assert claims.wait(30)
+    assert here.living(run.turn)
+    here.end_turn(run.turn, 10)
 
 
 @needs_a_wall

@@ -57,7 +57,7 @@ def port() -> Generator[int]:
 def run(workspace: Path, command: str, **settings: str) -> str:
     made = Settings.model_validate(settings)
     # The settings are all that is read of it here; a run in the foreground writes no row.
-    store = Store(cast("Database", None), made, uuid4(), uuid4(), 0)
+    store = Store(cast("Database", None), made, uuid4(), uuid4(), 0, "night")
     context = ToolContext("s", "t", 1, 0, workspace, None, lambda: False, boottime() + 60, repeat=Repeat.ONCE)
     return terminal.run(replace(context, store=store), {"command": command}).text
 
@@ -66,6 +66,16 @@ def test_without_hosts_there_is_no_network_and_no_proxy(tmp_path: Path, port: in
     text = run(tmp_path, "env | grep -i proxy; " + ASK.format(urls=[f"http://127.0.0.1:{port}/"]))
     assert text.startswith("URLError")
     assert "hello" not in text
+
+
+def test_a_host_of_another_profile_opens_nothing(tmp_path: Path, port: int) -> None:
+    """The session's profile is `night`."""
+    here = f"localhost:{port}"
+    ask = "env | grep -ci proxy; " + ASK.format(urls=[f"http://{here}/"])
+    text = run(tmp_path, ask, sandbox_hosts="day=localhost", web_open_hosts=here)
+    assert text.splitlines()[0] == "0"
+    assert "hello" not in text
+    assert "hello" in run(tmp_path, ask, sandbox_hosts="day=example.org, night=localhost", web_open_hosts=here)
 
 
 def test_a_host_that_is_named_is_reached_and_no_other(tmp_path: Path, port: int) -> None:

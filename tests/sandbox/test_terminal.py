@@ -141,6 +141,28 @@ def test_a_file_that_grows_without_end_stops_at_the_bound(box: Bench, monkeypatc
     assert (box.workspace / "big").stat().st_size == 1 << 20
 
 
+FILLS = {
+    "many files": "for n in $(seq 200); do head -c 1M /dev/zero > f$n; sleep 0.02; done; sleep 20",
+    "deep below": "mkdir -p a/b/c; for n in $(seq 200); do head -c 1M /dev/zero >> a/b/c/f; sleep 0.02; done; sleep 20",
+    "without a name": "exec 5> f; rm f; for n in $(seq 200); do head -c 1M /dev/zero >&5; sleep 0.02; done; sleep 20",
+}
+
+
+@pytest.mark.parametrize("how", list(FILLS))
+def test_a_workspace_that_fills_ends_the_run(box: Bench, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """No single file is too large."""
+
+    def little(command: str, seconds: float) -> boxed.Wanted:
+        return boxed.Wanted(("/bin/bash", "-c", command), seconds, bounds=boxed.Bounds(disk_bytes=0))
+
+    monkeypatch.setattr(terminal, "_wanted", little)
+    result = run(box, FILLS[how], timeout_s=60)
+    assert result.is_error
+    assert "the workspace came to hold more than it may" in result.text
+    nothing_left()
+    assert "exit 0" in run(box, "rm -rf a f*; head -c 9M /dev/zero > kept").text
+
+
 @pytest.mark.parametrize("name", ["AGENTS.md", "sub/CLAUDE.md", ".git/hooks/pre-commit"])
 @pytest.mark.parametrize(
     "road",

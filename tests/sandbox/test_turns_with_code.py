@@ -94,7 +94,7 @@ def test_code_has_the_tools_of_its_session_that_read_and_no_others(worker: Groun
 def test_a_reading_tool_that_a_person_must_allow_is_not_had_by_way_of_code(
     module_database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path
 ) -> None:
-    settings = {"approve_tools": "read_file"}
+    settings: dict[str, Any] = {"approve_tools": "read_file"}
     with ground(module_database_url, redis_url, provider.url, tmp_path, **settings) as asking:
         _, turn = ran(asking, provider, code("print(read_file('a.txt'))"))
         (result,) = results(asking, turn)

@@ -24,7 +24,7 @@ def claim(
     *,
     limit: int = 1000,
     classes: Sequence[TurnClass] = EVERY,
-    more: Mapping[str, int] | None = None,
+    more: Mapping[str, object] | None = None,
 ) -> dict[str, Any] | None:
     limits = cast("admission.Limits", {**admission.NO_LIMITS, "principal_limit": limit, **(more or {})})
     with connection.transaction():
@@ -36,7 +36,7 @@ def claim(
         return one(connection, admission.CLAIM, values)
 
 
-def _race(rows: Rows, claimers: int, *, limit: int, **more: int) -> list[dict[str, Any]]:
+def _race(rows: Rows, claimers: int, *, limit: int, **more: Any) -> list[dict[str, Any]]:
     """All claimers start together and claim until nothing is left."""
     barrier = threading.Barrier(claimers)
     found: list[dict[str, Any]] = []

@@ -24,6 +24,9 @@ from workers.tools import dispatch
 from workers.tools.context import Store, ToolContext, ToolResult
 
 HOSTILE = Path(__file__).with_name("hostile.py")
+TIME = McpServer(command=(sys.executable, "-m", "mcp_server_time"), allowed=("convert_time",), allowed_in=("default",))
+ODD = McpServer(command=("x",), allowed=("fine",))
+"""What the gate reads of that server's table; the fixture below starts it."""
 Start = Callable[..., "Running"]
 
 
@@ -68,7 +71,7 @@ def worker(
     module_database_url: str, servers: local.Servers, provider: Rehearsal, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[Ground]:
     home = tmp_path_factory.mktemp("home")
-    with ground(module_database_url, servers.valkey.url, provider.url, home) as made:
+    with ground(module_database_url, servers.valkey.url, provider.url, home, mcp={"time": TIME, "odd": ODD}) as made:
         yield made
 
 
@@ -82,7 +85,7 @@ def running(worker: Ground, tmp_path_factory: pytest.TempPathFactory) -> Generat
         "bad": hostile("fine", folder, call_s=2.0, env={"PLAIN": "value"}),
         "odd": hostile("schemas", schemas, repeatable=("fine",)),
         "array": hostile("array", schemas),
-        "time": McpServer(command=(sys.executable, "-m", "mcp_server_time")),
+        "time": TIME,
     }
     with pytest.MonkeyPatch.context() as patch:
         for name in ("ANTHROPIC_API_KEY", "NIGHTSHIFT_PROVIDER_KEY", "NIGHTSHIFT_SECRET_OTHER", "DATABASE_URL"):

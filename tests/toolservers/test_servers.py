@@ -51,6 +51,34 @@ def test_a_server_that_nobody_here_wrote_is_used_by_a_turn(
     assert {"mcp_bad_act", "mcp_time_convert_time", "mcp_time_get_current_time"} <= names
 
 
+def test_a_person_is_asked_about_a_tool_that_the_operator_does_not_allow(
+    worker: Ground, provider: Rehearsal, running: Running
+) -> None:
+    """Arguments that steer need a person too where the tool is allowed, and a floor is no matter for a person."""
+    assert running.worker is worker
+
+    def turn_of(name: str, value: str) -> UUID:
+        session = worker.session()
+        call = {"name": name, "input": {"x": value} if name.endswith("fine") else {"do": value}}
+        provider.script([{"text": "now", "tools": [call]}, {"text": "over"}], session=str(session))
+        turn = worker.turn(session, "do it")
+        worker.look()
+        return turn
+
+    for name, value, rule in (
+        ("mcp_bad_act", "says", "served"), ("mcp_odd_shared", "x", "served"),
+        ("mcp_odd_fine", "AGENTS.md", "steering.file"),
+    ):  # fmt: skip
+        turn = turn_of(name, value)
+        assert worker.view(turn)["parked_on"] == "approval", name
+        assert worker.one("select rule from approvals where turn = %s", turn)["rule"] == rule
+        assert worker.one("select status from tool_runs where turn = %s", turn)["status"] == "asked"
+    for value, denied in (("rm -rf /", True), ("a word", False)):
+        row = worker.one("select status, result from tool_runs where turn = %s", turn_of("mcp_odd_fine", value))
+        assert (row["status"] == "denied") is denied
+        assert str(row["result"]).startswith("refused (floor.delete)") is denied
+
+
 def test_what_a_server_answers_is_material_between_tags(running: Running) -> None:
     found = running.call(do="speaks")
     assert found.text.startswith("Part of this reads like an instruction to ignore its instructions.")

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from shared.redact import REDACTOR
 from shared.request import canonical
 from shared.text import REPLACEMENT, clean_text
 from workers.providers.replies import ToolCall
@@ -25,8 +26,9 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_-]", re.ASCII)
 
 
 def checked_call(head: Mapping[str, Any], arguments: str, *, taken: set[str], seed: str) -> ToolCall:
-    """The call, its id unique among `taken` (which takes it up). Ids that are missing, unfit or double are made from
-    `seed` alone, so that the same reply always gives the same ids."""
+    """The call, without known keys in its arguments: it is stored, shown and run so. Its id is unique among `taken`
+    (which takes it up). Ids that are missing, unfit or double are made from `seed` alone, so that the same reply always
+    gives the same ids."""
     told_id = head.get("id")
     fits = isinstance(told_id, str) and _ID.fullmatch(told_id) is not None and told_id not in taken
     call_id = str(told_id) if fits else _made_id(seed)
@@ -35,7 +37,7 @@ def checked_call(head: Mapping[str, Any], arguments: str, *, taken: set[str], se
     name = told_name if isinstance(told_name, str) else ""
     text = arguments if arguments.strip() else _whole_input(head.get("input"))
     fit = name if _NAME.fullmatch(name) else (MENDED + _UNFIT.sub("_", name))[:128] if name else NAMELESS
-    kept = clean_text(text)
+    kept = REDACTOR.without_known(clean_text(text))
     if why_malformed(text) is not None and why_malformed(kept) is None:
         kept += REPLACEMENT  # cleaned, it could be read: after a crash a call would run that nobody sent
     return ToolCall(call_id, fit, kept, why_unfit(fit, kept))

@@ -318,11 +318,11 @@ def _reasoning(block: Block) -> Reasoning:
     if block.kind == "sealed":
         by, key, call = (block.head.get(name) for name in ("by", "key", "call"))
         value = block.text if block.value is None else block.value
-        return Reasoning(clean_text(block.text), seal(str(by), str(key), value, call))
+        return Reasoning(block.pieces.text(), seal(str(by), str(key), value, call))
     if block.kind == "redacted_thinking":
         return Reasoning("", canonical.dump(block.head))
     whole = {**block.head, "thinking": block.text, "signature": block.signature}
-    return Reasoning(clean_text(block.text), canonical.dump(whole))
+    return Reasoning(block.pieces.text(), canonical.dump(whole))
 
 
 def _object(event: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -1,19 +1,22 @@
-"""Owns text that arrives in pieces. Invariant: what `add` and `close` return, joined, is `text()`."""
+"""Owns text that arrives in pieces. Invariant: what `add` and `close` return, joined, is `text()`, and holds no known
+key, also where one came in two pieces."""
 
 from __future__ import annotations
 
+from shared.redact import REDACTOR, Flow
 from shared.text import clean_text
 
 
 class Pieces:
     """One block's text. A piece that ends inside a surrogate pair is kept back by one code unit until the next."""
 
-    __slots__ = ("_held", "_raw", "_shown")
+    __slots__ = ("_flow", "_held", "_raw", "_shown")
 
     def __init__(self) -> None:
         self._raw: list[str] = []
         self._shown: list[str] = []
         self._held = ""
+        self._flow = Flow(REDACTOR)
 
     def add(self, piece: str) -> str:
         """What may be shown now, fit to be stored."""
@@ -27,10 +30,14 @@ class Pieces:
 
     def close(self) -> str:
         held, self._held = self._held, ""
-        return self._keep(held)
+        shown = self._keep(held)
+        rest = self._flow.close()
+        if rest:
+            self._shown.append(rest)
+        return shown + rest
 
     def raw(self) -> str:
-        """As it came, halves of pairs joined, nothing cleaned."""
+        """As it came, halves of pairs joined, nothing cleaned and nothing taken out."""
         return "".join(self._raw)
 
     def text(self) -> str:
@@ -41,6 +48,7 @@ class Pieces:
             return ""
         shown = piece if piece.isascii() and "\0" not in piece else clean_text(piece)
         self._raw.append(piece)
+        shown = self._flow.add(shown)
         self._shown.append(shown)
         return shown
 

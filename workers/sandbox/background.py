@@ -9,7 +9,7 @@ from __future__ import annotations
 import select
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
@@ -26,7 +26,7 @@ MOST_OF_TURN = 4
 MOST_HERE = 32
 _LOOK_S = 0.2
 _ASK_EVERY_S = 2.0
-GoingOn = Callable[[list[str]], Collection[str]]
+GoingOn = Callable[[list[str]], Mapping[str, bool]]
 _BEGIN_S = 30.0
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -51,6 +51,12 @@ class Backgrounds:
         self._lock = threading.Lock()
         self._of: dict[str, dict[str, Process]] = {}
         self._watched = False
+        self._claim: Callable[[], object] = _nothing
+
+    def calls(self, claim: Callable[[], object]) -> None:
+        """Called, in a thread of its own, when a turn of which something runs here waits to be claimed: a ring may go
+        to any worker, and the claim leaves such a turn to this one for a while (statements/admission.py)."""
+        self._claim = claim
 
     def begin(self, context: ToolContext, way: Way, wanted: Wanted, name: str) -> Process:
         """It runs once this returns. Raises as `boxed.run` does where it was not begun."""
@@ -107,9 +113,9 @@ class Backgrounds:
                 self.end_turn(turn)
 
     def watched(self, going_on: GoingOn) -> None:
-        """From now on, until this process ends, it is asked every two seconds which of the turns may go on here; what
-        runs for others is ended. A parked turn is cancelled, or claimed by another worker, without a word to this one.
-        """
+        """From now on, until this process ends, it is asked every two seconds which of the turns may go on here, and
+        which of those wait to be claimed; what runs for others is ended. A parked turn is cancelled, or claimed by
+        another worker, without a word to this one."""
         with self._lock:
             if not self._watched:
                 self._watched = True
@@ -121,7 +127,10 @@ class Backgrounds:
             turns = self.turns()
             if turns:
                 try:
-                    self.keep(going_on(turns))
+                    known = going_on(turns)
+                    self.keep(known)
+                    if any(known[turn] and self.living(turn) for turn in known):
+                        threading.Thread(target=self._claim, name="claim-near", daemon=True).start()
                 except Exception as error:  # noqa: BLE001 - the database may be away; the processes have their own time
                     _log.warning("background.unasked", error=type(error).__name__)
 
@@ -145,6 +154,10 @@ class Backgrounds:
                 _log.error("background.failed", error=type(error).__name__)
                 process.lost = "nobody knows how it ended: its watcher failed"
         process.over.set()
+
+
+def _nothing() -> None:
+    """Where no worker answers rings, nobody claims."""
 
 
 BACKGROUNDS = Backgrounds()

@@ -26,6 +26,7 @@ from shared.sandbox.enter import is_root, spawn
 from shared.sandbox.tiers import Tier, Way, way_of
 from workers.sandbox import doorway, ground, proxy, steers, watch
 from workers.sandbox.frames import Kind, encode
+from workers.sandbox.watch import SLACK, Disk
 from workers.tools import strays
 from workers.tools.places import CHILDREN, INPUT
 from workers.web import target
@@ -75,7 +76,8 @@ def _whole(job: socket.socket, request: dict[str, Any], fds: list[int], begin_by
         if boottime() >= begin_by:
             return {"late": True}
         reach = target.reach(*request["reach"])
-        ended = _run(job, way, made, scratch, float(request["seconds"]), int(request["most"]), reach)
+        disk = _disk(way, workspace, scratch, before, made.bounds)
+        ended = _run(job, way, made, scratch, float(request["seconds"]), int(request["most"]), reach, disk)
     finally:
         if scratch:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -173,10 +175,25 @@ def _covered(before: ground.Look, attached: int | None) -> tuple[tuple[str, ...]
     return tuple(folders), tuple(files)
 
 
+def _disk(way: Way, workspace: int, scratch: str, before: ground.Look, bounds: Bounds) -> Disk:
+    """What the run may still write: into the workspace, and into its own folder where that is one of this host."""
+    past = _children(way)
+    own = [os.open(scratch, ground.FOLDER)] if scratch else []
+
+    def size() -> int:
+        return ground.size(workspace, past=past) + sum(ground.size(root) for root in own)
+
+    disk = Disk(size, max(SLACK, bounds.disk_bytes - before.held), [workspace, *own])
+    disk.begin(before.held)
+    return disk
+
+
 # --- while it runs ---------------------------------------------------------------------------------------------------
 
 
-def _run(job: socket.socket, way: Way, box: Box, scratch: str, seconds: float, most: int, reach: Reach) -> _Ended:
+def _run(
+    job: socket.socket, way: Way, box: Box, scratch: str, seconds: float, most: int, reach: Reach, disk: Disk
+) -> _Ended:  # fmt: skip
     out, into = os.pipe()
     doors: list[socket.socket] = []
 
@@ -188,7 +205,7 @@ def _run(job: socket.socket, way: Way, box: Box, scratch: str, seconds: float, m
     for door in doors:
         proxy.Proxy(door, reach).begin()
     job.sendall(encode(Kind.BEGUN, json.dumps({"pid": pid}).encode()))
-    why = _pass_on(job, out, most, _overseer(pid, box.bounds, time.monotonic() + seconds))
+    why = _pass_on(job, out, most, _overseer(pid, box.bounds, disk, time.monotonic() + seconds))
     if why is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -203,7 +220,7 @@ def _run(job: socket.socket, way: Way, box: Box, scratch: str, seconds: float, m
     return _Ended(code, why)
 
 
-def _overseer(pid: int, bounds: Bounds, until: float) -> Callable[[], str | None]:
+def _overseer(pid: int, bounds: Bounds, disk: Disk, until: float) -> Callable[[], str | None]:
     """Says why the run must end now, where it must."""
 
     def look() -> str | None:
@@ -212,6 +229,8 @@ def _overseer(pid: int, bounds: Bounds, until: float) -> Callable[[], str | None
         used = watch.use(pid)
         if used.memory_bytes > bounds.memory_bytes:
             return "memory"
+        if disk.over(used.pids):
+            return "disk"
         # Two are bubblewrap's own, and one the supervisor of what is bounded inside.
         return "processes" if used.processes > bounds.processes + 3 else None
 

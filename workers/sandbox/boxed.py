@@ -10,10 +10,11 @@ import select
 import socket
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from shared.boottime import boottime
+from shared.sandbox import hosts
 from shared.sandbox.box import Bounds
 from shared.sandbox.tiers import Tier, Way
 from workers.sandbox.frames import Kind, Reader
@@ -44,7 +45,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`code` as a shell's, negative for a signal; `why`: what ended it before its time (time, output, memory,
+    """`code` as a shell's, negative for a signal; `why`: what ended it before its time (time, output, memory, disk,
     processes). `taken_back`: files that steer later work and were changed or made; `differs`: such as stay changed."""
 
     tier: Tier
@@ -159,17 +160,27 @@ def begun(
             "seconds": wanted.seconds,
             "most": MOST_OUTPUT,
             "reach": _reach(context),
-            "bounds": asdict(wanted.bounds),
+            "bounds": asdict(_bounds(context, wanted)),
         }
         ours, name = child.begin(context, request, [*roots, *wanted.passed], until)
     with ours:
         yield Talk(ours, name, way.tier, output)
 
 
+def _bounds(context: ToolContext, wanted: Wanted) -> Bounds:
+    """With the setting's word on the disk, for a run of a session."""
+    if context.store is None:
+        return wanted.bounds
+    disk = context.store.settings.sandbox_disk_mb << 20
+    return replace(wanted.bounds, disk_bytes=min(disk, wanted.bounds.disk_bytes))
+
+
 def _reach(context: ToolContext) -> list[str]:
     """The settings that say where the network leads; nowhere for a run that belongs to no session."""
-    settings = None if context.store is None else context.store.settings
-    return ["", ""] if settings is None else [settings.web_open_hosts, settings.sandbox_hosts]
+    store = context.store
+    if store is None:
+        return ["", ""]
+    return [store.settings.web_open_hosts, hosts.of_profile(store.settings.sandbox_hosts, store.profile)]
 
 
 @contextmanager

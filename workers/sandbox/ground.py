@@ -52,13 +52,14 @@ class Look:
     """`steering` by path, and `guarded`, the outermost paths that hold all of it but links; `closed`: folders of no
     concern to a run, which are covered; `passed_over`: whether the folder of children is there, which a run cannot
     write and which was not looked into; `odd`: pipes, sockets and devices, through which a read-only folder is still a
-    way out."""
+    way out; `held`: bytes on the disk."""
 
     steering: dict[tuple[str, ...], Seen] = field(default_factory=dict[tuple[str, ...], Seen])
     passed_over: bool = False
     guarded: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     closed: list[str] = field(default_factory=list[str])
     odd: list[str] = field(default_factory=list[str])
+    held: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,12 @@ def look(
     """All below the folder `root`. With `owner`, whatever is another's becomes that user's. The folder `past` in it is
     not entered. Raises TooMuch."""
     found = Look(passed_over=past is not None and beneath.kind_in(root, past) == "folder")
-    room = _MOST_CONTENTS
+    room, held = _MOST_CONTENTS, _Held()
     if owner is not None:
         os.fchown(root, owner, owner)
     for met in _walk(root, found.closed, most, past):
         mode = met.info.st_mode
+        held.add(met.info)
         strange = owner is not None and met.info.st_uid != owner and (stat.S_ISDIR(mode) or met.info.st_nlink == 1)
         entry = _given(met, owner) if strange and owner is not None else met
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
@@ -91,7 +93,31 @@ def look(
             seen = _seen(entry, room)
             room -= len(seen.content or b"")
             found.steering[entry.parts] = seen
+    found.held = held.bytes
     return found
+
+
+def size(root: int, *, past: str | None = None) -> int:
+    """Bytes on the disk of all below the folder, but for the folder `past` in it. Raises TooMuch."""
+    held = _Held()
+    for met in _walk(root, [], MOST_AFTER, past):
+        held.add(met.info)
+    return held.bytes
+
+
+class _Held:
+    """Counts a file with several names once."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._linked: set[int] = set()
+
+    def add(self, info: os.stat_result) -> None:
+        if info.st_nlink > 1 and not stat.S_ISDIR(info.st_mode):
+            if info.st_ino in self._linked:
+                return
+            self._linked.add(info.st_ino)
+        self.bytes += info.st_blocks * 512
 
 
 def _given(entry: Entry, owner: int) -> Entry:

@@ -30,10 +30,10 @@ def find(store: Store, name: str) -> DictRow | None:
     return store.database.read(lambda c: one(c, backgrounds.BACKGROUND, {"turn": store.turn, "name": name}))
 
 
-def going_on(database: Database, turns: Sequence[str], boot: UUID) -> set[str]:
-    """Of these turns those that the worker `boot` may go on with."""
+def going_on(database: Database, turns: Sequence[str], boot: UUID) -> dict[str, bool]:
+    """Of these turns those that the worker `boot` may go on with, each with whether it waits to be claimed."""
     values = {"turns": list(turns), "boot": boot}
-    return {row["id"] for row in database.read(lambda c: every(c, backgrounds.BACKGROUNDS_GO_ON, values))}
+    return {row["id"]: row["waits"] for row in database.read(lambda c: every(c, backgrounds.BACKGROUNDS_GO_ON, values))}
 
 
 def _key(store: Store, name: str) -> dict[str, object]:

@@ -10,6 +10,7 @@ from workers.tools.context import ToolResult
 _WHY = {
     "output": f"ended: it wrote more than {MOST_OUTPUT >> 20} MB of output",
     "memory": "ended: its processes used more memory than a run may have",
+    "disk": "ended: the workspace came to hold more than it may; remove what is not needed any more",
     "processes": "ended: it began more processes than a run may have",
 }
 

@@ -34,13 +34,14 @@ def _on(point: Point) -> None:
 @dataclass(frozen=True, slots=True)
 class Store:
     """For a tool whose matter is rows. `session` and `turn` are the run's; a write carries `fence` and is one
-    transaction that begins with the session's row."""
+    transaction that begins with the session's row. `profile` is the session's."""
 
     database: Database
     settings: Settings
     session: UUID
     turn: UUID
     fence: int
+    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)

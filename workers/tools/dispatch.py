@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 
 from shared.errors import StoreError
+from shared.hooks import Call
 from shared.redact import REDACTOR
 from shared.text import bounded, clean_text
 from workers import hooks
@@ -29,7 +30,7 @@ MOST_CHARS = 32_000_000
 def run_one(context: ToolContext, name: str, arguments_text: str, allowed: Collection[str] | None = None) -> ToolResult:
     """The tool's result, or an error result that says what to do; never tells a path of this host, nor a key. Raises
     nothing but StoreError, of a tool that reads or writes rows: the turn is no longer ours, or the database is away."""
-    return without_keys(_ran(context, name, arguments_text, tuple(TOOLS) if allowed is None else allowed))
+    return _ran(context, name, arguments_text, tuple(TOOLS) if allowed is None else allowed)
 
 
 def without_keys(result: ToolResult) -> ToolResult:
@@ -40,28 +41,31 @@ def without_keys(result: ToolResult) -> ToolResult:
 
 
 def _ran(context: ToolContext, name: str, arguments_text: str, allowed: Collection[str]) -> ToolResult:
+    """Whatever comes of it is looked through for keys once: here, since that costs more than all else here."""
     try:
         tool = TOOLS.get(name) if name in allowed else None
         if tool is None:
-            return _unknown(name, allowed)
+            return without_keys(_unknown(name, allowed))
         check_going(context)
         given = arguments.parse(arguments_text, tool.schema) if tool.ours else arguments.read(arguments_text)
         around = hooks.standing()
-        denied = around.before(context, name, given)
+        call = Call(name, given, context.session, context.turn, context.step, context.ordinal)
+        denied = around.before(call)
         if denied is not None:
-            return denied
+            return without_keys(denied)
         result = without_keys(fitting(tool.run(context, given)))
         if tool.foreign:
             result = replace(result, text=foreign.marked(result.text))
-        return around.after(context, name, given, result)
+        shown = around.after(call, result)
+        return result if shown is result else without_keys(shown)
     except ToolRefused as refused:
-        return ToolResult(clean_text(refused.message), is_error=True)
+        return _failed(clean_text(refused.message), None)
     except StoreError:
         raise
     except ToolStopped as stopped:
-        return ToolResult(clean_text(stopped.message), is_error=True, came=Came.STOPPED)
+        return _failed(clean_text(stopped.message), Came.STOPPED)
     except ToolLost as lost:
-        return ToolResult(clean_text(lost.message), is_error=True, came=Came.LOST)
+        return _failed(clean_text(lost.message), Came.LOST)
     except Exception as error:  # noqa: BLE001 - a tool's own fault must cost this call alone; its text may hold paths and stays here
         _log.error(
             "tool.failed",
@@ -73,8 +77,12 @@ def _ran(context: ToolContext, name: str, arguments_text: str, allowed: Collecti
             error=type(error).__name__,
             at=where(error),
         )
-        words = f"the tool failed ({type(error).__name__}); this is a fault of the tool"
-        return ToolResult(words, is_error=True, came=Came.STOPPED)
+        return _failed(f"the tool failed ({type(error).__name__}); this is a fault of the tool", Came.STOPPED)
+
+
+def _failed(words: str, came: Came | None) -> ToolResult:
+    made = ToolResult(words, is_error=True)
+    return without_keys(made if came is None else replace(made, came=came))
 
 
 def where(error: Exception) -> str:

@@ -16,14 +16,17 @@ from workers.emit import emit
 from workers.held import Held
 from workers.ports import Ports
 from workers.recording import Run, run_digest
+from workers.tools.context import Arguments
+from workers.waiting import around
 from workers.waiting.gating import Asked
 from workers.waiting.state import Ready, Stand, Wait, answered
 
 EXPIRED = "nobody decided in time"
 
 
-def stands(ports: Ports, held: Held, asked: Sequence[tuple[Run, Asked]]) -> dict[int, Stand]:
-    """How each of these runs stands, by ordinal; those of them that nobody was asked about are asked for now.
+def stands(ports: Ports, held: Held, asked: Sequence[tuple[Run, Arguments, Asked]]) -> dict[int, Stand]:
+    """How each of these runs stands, by ordinal; those of them that nobody was asked about are asked for now, unless a
+    hook denies them.
 
     They are of one step, in call order. Raises LeaseLost.
     """
@@ -31,7 +34,15 @@ def stands(ports: Ports, held: Held, asked: Sequence[tuple[Run, Asked]]) -> dict
         return {}
     step = asked[0][0].step
     rows = _rows(ports, held, step)
-    missing = [(run, one) for run, one in asked if run.ordinal not in rows]
+    found: dict[int, Stand] = {}
+    missing: list[tuple[Run, Asked]] = []
+    for run, given, one in asked:
+        if run.ordinal not in rows:
+            no = around.denied(held, run, given)
+            if no is not None:
+                found[run.ordinal] = no
+            else:
+                missing.append((run, one))
     if missing:
         _ask(ports, held, step, missing)
         rows = _rows(ports, held, step)
@@ -40,7 +51,7 @@ def stands(ports: Ports, held: Held, asked: Sequence[tuple[Run, Asked]]) -> dict
         rows = _rows(ports, held, step)
     if any(row["untold"] for row in rows.values()):
         _tell(ports, held, step)
-    return {run.ordinal: _stand(ports, run, rows[run.ordinal]) for run, _ in asked}
+    return found | {run.ordinal: _stand(ports, run, rows[run.ordinal]) for run, _, _ in asked if run.ordinal in rows}
 
 
 def close(ports: Ports, held: Held, status: str, note: str, *, due: bool = False) -> int:

@@ -24,7 +24,7 @@ from workers.prompt import child
 from workers.recording import Run
 from workers.tools.context import ToolRefused
 from workers.tools.places import CHILDREN
-from workers.waiting import late, summaries, toolset
+from workers.waiting import around, late, summaries, toolset
 from workers.waiting.state import Stand, Wait, answered
 
 _NAMES = UUID("6f1d1f0e-0c0b-5f0e-9a3e-3d2f6a0c7b11")
@@ -52,10 +52,13 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object], r
             cap = _cap(ports, held, len(tasks))
         except ToolRefused as refused:
             return answered(run, refused.message, RunStatus.FAILED)
+        no = around.denied(held, run, arguments)
+        if no is not None:
+            return no
         _spawn(ports, held, run, tasks, cap, background=background)
         rows = _rows(ports, held, run)
     if background:
-        return answered(run, _begun(rows), RunStatus.DONE)
+        return around.seen(held, run, arguments, answered(run, _begun(rows), RunStatus.DONE))
     waited_for = [row for row in rows if TurnStatus(row["status"]) not in TERMINAL]
     if waited_for and not rows[0]["over"]:
         return Wait(ParkReason.CHILDREN, ports.settings.children_limit_s)
@@ -66,7 +69,8 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object], r
     share = summaries.share(room_tokens, len(rows))
     text = "\n\n".join(summaries.told(ports, held, row, len(rows), share) for row in rows)
     failed = all(row["status"] != TurnStatus.DONE for row in rows)
-    return answered(run, text, RunStatus.FAILED if failed else RunStatus.DONE)
+    came = answered(run, text, RunStatus.FAILED if failed else RunStatus.DONE)
+    return around.seen(held, run, arguments, came)
 
 
 def _tasks(held: Held, arguments: Mapping[str, object]) -> list[Task]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from shared import mcp
 from shared.demands import Demand
 from shared.gate import modes
-from shared.gate.asking import Code, Command, Question, Writes, judge
+from shared.gate.asking import Code, Command, Question, Served, Writes, judge
 from shared.gate.bypass import LAUNCHED_WITH_BYPASS
 from shared.gate.policy import Identity, Policy
 from shared.gate.verdict import Decision, Verdict
+from shared.sandbox import hosts
 from shared.sandbox.tiers import Tier
 from shared.store.statements import every, grants
 from shared.values import Role, SessionKind
@@ -22,6 +24,7 @@ from workers.held import Held
 from workers.ports import Ports
 from workers.recording import Run
 from workers.sandbox import wall
+from workers.tools import registry
 from workers.tools.context import Arguments
 from workers.tools.tool import text
 
@@ -114,7 +117,11 @@ def _demanded(demand: Demand, own: str, asks: Verdict | None) -> Asked:
 
 
 def _verdict(ports: Ports, held: Held, name: str, given: Arguments, standing: _Standing) -> Verdict | None:
-    question = _question(name, given)
+    tool = registry.TOOLS.get(name)
+    if tool is not None and not tool.ours:
+        question = Served(name, given, mcp.allows(ports.settings.mcp, name, held.claim.profile))
+    else:
+        question = _question(name, given)
     if question is None:
         return None
     policy = _policy(ports, held, name)
@@ -138,7 +145,8 @@ def _policy(ports: Ports, held: Held, name: str) -> Policy:
     claim = held.claim
     policy = modes.policy(ports.settings, claim.profile, is_job=claim.kind is SessionKind.JOB)
     own = claim.workspace.is_relative_to(ports.settings.home.absolute()) and claim.folder is None
-    closed = not ports.settings.sandbox_hosts  # what could be sent away needs a person, wherever it runs
+    # What could be sent away needs a person, wherever it runs.
+    closed = not hosts.of_profile(ports.settings.sandbox_hosts, claim.profile)
     behind = closed and name in _BEHIND_THE_WALL and own and wall.way().tier is Tier.ISOLATED
     return replace(policy, isolated=behind, patterns_off=LAUNCHED_WITH_BYPASS)
 

@@ -15,6 +15,7 @@ from workers.emit import emit
 from workers.held import Held
 from workers.ports import Ports
 from workers.recording import Run
+from workers.waiting import around
 from workers.waiting.state import Stand, Wait, answered
 
 
@@ -25,6 +26,9 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object]) -
         question = clean_text(str(arguments["question"]))
         if not question.strip():
             return answered(run, "the question is blank: say what the person is to answer", RunStatus.FAILED)
+        no = around.denied(held, run, arguments)
+        if no is not None:
+            return no
         _ask(ports, held, run, question)
         row = _row(ports, held, run)
     elif row["status"] == "open" and row["over"]:
@@ -36,7 +40,7 @@ def stand(ports: Ports, held: Held, run: Run, arguments: Mapping[str, object]) -
             return Wait(ParkReason.CLARIFY, ports.settings.clarify_limit_s)
         case "answered":
             text = f"{row['answered_by']} answered: {row['answer']}" if row["answered_by"] else str(row["answer"])
-            return answered(run, text)
+            return around.seen(held, run, arguments, answered(run, text))
         case "expired":
             hours = ports.settings.clarify_limit_s / 3600
             text = f"nobody answered within {hours:g} h. Take the likeliest reading, say which you took, and go on."

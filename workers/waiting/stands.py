@@ -37,14 +37,14 @@ def of_batch(ports: Ports, held: Held, runs: Sequence[Run], room_tokens: float) 
     """By ordinal; a run that needs nobody is not in it. Costs no statement where no run does. Raises LeaseLost."""
     given = [(run, arguments) for run in runs if (arguments := _given(held, run.call)) is not None]
     found: dict[int, Stand] = {}
-    asked: list[tuple[Run, Asked]] = []
+    asked: list[tuple[Run, Arguments, Asked]] = []
     gated = gating.of_runs(ports, held, given, demanded(ports.settings.approve_tools))
-    for run, _ in given:
+    for run, one in given:
         match gated.get(run.ordinal):
             case Refusal(words):
                 found[run.ordinal] = answered(run, words, RunStatus.DENIED)
-            case Asked() as one:
-                asked.append((run, one))
+            case Asked() as why:
+                asked.append((run, one, why))
             case None:
                 pass
     found |= approvals.stands(ports, held, asked)
@@ -64,7 +64,8 @@ def _given(held: Held, call: ToolCall) -> Arguments | None:
     """Its arguments; None of a call that is answered with an error where it would run."""
     if call.malformed is not None or call.name not in held.claim.tools or call.name not in registry.TOOLS:
         return None
-    try:
-        return arguments.parse(call.arguments_text, registry.TOOLS[call.name].schema)
+    tool = registry.TOOLS[call.name]
+    try:  # as where it runs (workers/tools/dispatch.py): what runs there unasked must not be left out here
+        return arguments.parse(call.arguments_text, tool.schema) if tool.ours else arguments.read(call.arguments_text)
     except ToolRefused:
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
+from uuid import UUID
 
 from psycopg.rows import DictRow
 
@@ -26,7 +27,7 @@ CLAIM_LOCK_TAKE = named("claim_lock_take", "select pg_advisory_xact_lock(%(key)s
 # What may not run now, worked out once a pick: what an admin has stopped, who is disabled, whose limit is reached (a
 # limit that is null is none, and then nothing is counted for it), and which shared prefixes a leader is about to warm.
 # A gate stands only while its leader runs under the claim that made it one, so death, cancel, park and end free it
-# without a write.
+# without a write. `elsewhere`: turns of which a live worker other than `boot` has something running in the background.
 _CLOSED = """
 held as materialized (
   select r.requested_by, r.job, r.parent, s.profile, coalesce(r.provider, s.provider) as provider
@@ -52,12 +53,16 @@ held as materialized (
     array(select parent from held where parent is not null group by parent
       having count(*) >= %(parent_limit)s::int) as parents,
     array(select p.key from shared_prefixes p join turns l on l.id = p.leader
-      where p.leader_deadline > statement_timestamp() and l.status = 'running' and l.claim = p.leader_claim) as gated
+      where p.leader_deadline > statement_timestamp() and l.status = 'running' and l.claim = p.leader_claim) as gated,
+    array(select b.turn from backgrounds b join workers w on w.boot_id = b.boot_id
+      where b.status = 'running' and b.may_run_until > statement_timestamp() and b.boot_id <> %(boot)s::uuid
+        and w.lease_until > statement_timestamp() and w.stopped_at is null and not w.draining) as elsewhere
 )"""
 
 # A loose index scan over principals with a lateral top-n each (hot-path.md: 2.4 ms at 100,000 queued). Of a session
 # only the first queued turn is considered, and none while one of it runs or is parked. A person's own running turns
-# push the next ones back, so that nobody's flood starves another.
+# push the next ones back, so that nobody's flood starves another. A turn whose background lives on another worker is
+# left to that one for ten seconds, and then to anybody: what runs there can be asked for nowhere else.
 _CANDIDATES = """, busy(principal, held) as (
   select requested_by, count(*) from held group by requested_by
 ), candidates as (
@@ -68,6 +73,8 @@ _CANDIDATES = """, busy(principal, held) as (
     select t.id, t.session, t.admit_key, t.seq from turns t
     where t.status = 'queued' and t.requested_by = w.principal and """
 _MAY_RUN = """
+      and (t.step = 0 or t.id <> all ((select elsewhere from closed)::uuid[])
+        or t.queued_at < clock_now() - interval '10 seconds')
       and (t.shared_key is null or t.step > 0 or t.shared_key <> all ((select gated from closed)::text[]))
       and (t.parent is null or t.parent <> all ((select parents from closed)::uuid[]))
       and (t.job is null or t.job::text <> all ((select jobs from closed)::text[]))
@@ -109,7 +116,7 @@ with recursive waiting(principal) as (
 ), """
 _OF_CLASSES = "t.class = any(%(classes)s::text[])"
 _OF_QUESTIONS = "t.class = 'interactive'"
-_USES = ("turns_admission", "turns_one_holder")
+_USES = ("turns_admission", "turns_one_holder", "backgrounds_running")
 
 # The first of each principal is all that an order among them needs.
 CLAIM_PICK = named("claim_pick", _EVERY + _CLOSED + _CANDIDATES + _OF_CLASSES + _FIRST, *_USES)
@@ -117,11 +124,11 @@ CLAIM_PICK = named("claim_pick", _EVERY + _CLOSED + _CANDIDATES + _OF_CLASSES + 
 CLAIM_PICK_DEEP = named("claim_pick_deep", _EVERY + _CLOSED + _CANDIDATES + _OF_CLASSES + _FIRST_FEW, *_USES)
 PICK_QUESTION = named(
     "pick_question", _QUESTIONS + _CLOSED + _CANDIDATES + _OF_QUESTIONS + _FIRST,
-    "turns_questions", "turns_one_holder",
+    "turns_questions", "turns_one_holder", "backgrounds_running",
 )  # fmt: skip
 PICK_QUESTION_DEEP = named(
     "pick_question_deep", _QUESTIONS + _CLOSED + _CANDIDATES + _OF_QUESTIONS + _FIRST_FEW,
-    "turns_questions", "turns_one_holder",
+    "turns_questions", "turns_one_holder", "backgrounds_running",
 )  # fmt: skip
 
 # What the sweep rings for: sessions that the claim would find at this moment, by class, so that nobody is rung in vain
@@ -132,7 +139,8 @@ _HEADS = """, busy(principal, held) as (
 ), heads as (
   select f.*, w.principal from waiting w left join busy b on b.principal = w.principal
   cross join lateral (
-    select t.session, t.class, t.shared_key, t.step, t.parent, t.job, t.seq, t.provider from turns t
+    select t.id, t.session, t.class, t.shared_key, t.step, t.parent, t.job, t.seq, t.queued_at, t.provider
+    from turns t
     where t.status = 'queued' and t.requested_by = w.principal order by t.admit_key, t.id limit 500
   ) f"""
 _OPEN_HEADS = """ limit 2000
@@ -151,13 +159,13 @@ group by o.class, x.truncated
 """
 WAITING_CLASSES = named(
     "waiting_classes", _EVERY + _CLOSED + _HEADS + _OPEN + _OPEN_HEADS + _MAY_RUN + _BY_CLASS,
-    "turns_admission", "turns_one_holder",
+    "turns_admission", "turns_one_holder", "backgrounds_running",
 )  # fmt: skip
 
 
 class Limits(TypedDict):
     """How many turns may run at once: of a principal, a job, a profile, on any one provider, on the providers named,
-    and of the children of one parent. None is no limit."""
+    and of the children of one parent. None is no limit. `boot`: the worker that would run it; None where any might."""
 
     principal_limit: int
     job_limit: int | None
@@ -166,17 +174,18 @@ class Limits(TypedDict):
     parent_limit: int | None
     provider_names: list[str]
     provider_mosts: list[int]
+    boot: UUID | None
 
 
 NO_LIMITS: Limits = {
     "principal_limit": 1_000_000, "job_limit": None, "profile_limit": None, "provider_limit": None,
-    "parent_limit": None, "provider_names": [], "provider_mosts": [],
+    "parent_limit": None, "provider_names": [], "provider_mosts": [], "boot": None,
 }  # fmt: skip
 
 
-def limits(settings: Settings, environ: Mapping[str, str] = os.environ) -> Limits:
-    """What holds among all that claim, however many do so at once. Of a provider, what each of its keys may have at
-    once, times its keys."""
+def limits(settings: Settings, boot: UUID | None = None, environ: Mapping[str, str] = os.environ) -> Limits:
+    """What holds among all that claim, however many do so at once; and who asks. Of a provider, what each of its keys
+    may have at once, times its keys."""
     told = {
         name: one.concurrency * max(1, len(credentials(settings, name, environ)))
         for name, one in settings.providers.items()
@@ -186,6 +195,7 @@ def limits(settings: Settings, environ: Mapping[str, str] = os.environ) -> Limit
         "principal_limit": settings.principal_limit, "job_limit": settings.job_limit,
         "profile_limit": settings.profile_limit, "provider_limit": settings.provider_limit,
         "parent_limit": settings.parent_limit, "provider_names": list(told), "provider_mosts": list(told.values()),
+        "boot": boot,
     }  # fmt: skip
 
 

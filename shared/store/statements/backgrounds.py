@@ -47,11 +47,11 @@ BACKGROUND = named(
 )
 
 # Of the turns that a worker still runs something for: those that it may go on with. A turn that is over, or that
-# another holds by now, has nothing to do here any more.
+# another holds by now, has nothing to do here any more. One that `waits` is better claimed here than anywhere.
 BACKGROUNDS_GO_ON = named(
     "backgrounds_go_on",
     """
-select id::text from turns where id = any(%(turns)s::uuid[])
+select id::text, status = 'queued' as waits from turns where id = any(%(turns)s::uuid[])
   and (status in ('queued', 'parked') or (status = 'running' and holder = %(boot)s))
 """,
     "turns_pkey",

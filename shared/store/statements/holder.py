@@ -39,12 +39,13 @@ where m.turn = %(turn)s and m.step = %(step)s and m.ordinal = 0 and m.role = 'as
 )
 
 # What the turn's runs asked and what came of them, newest first, without notes of ours, since somebody last put words
-# into the turn: whether it goes round in a circle (workers/circling.py).
+# into the turn: whether it goes round in a circle (workers/circling.py). Of a result that is kept whole the row has a
+# preview with a handle of its own, which says nothing: the whole one's digest stands beside it.
 RUN_HISTORY = named(
     "run_history",
     """
-select r.digest, r.status, r.repeat, md5(split_part(r.result, %(mark)s, 1)) as came
-from tool_runs r
+select r.digest, r.status, r.repeat, coalesce(a.came, md5(split_part(r.result, %(mark)s, 1))) as came
+from tool_runs r left join artifacts a on a.turn = r.turn and a.step = r.step and a.ordinal = r.ordinal
 where r.turn = %(turn)s and r.status in ('done', 'failed', 'unknown', 'denied') and r.result is not null
   and r.step > coalesce(
     (select max(m.step) from messages m where m.turn = %(turn)s and m.role = 'user' and m.author <> 'tool'), -1)
@@ -52,6 +53,7 @@ order by r.step desc, r.ordinal desc limit %(limit)s
 """,
     "tool_runs_pkey",
     "messages_step_key",
+    "artifacts_of_run",
 )
 
 # Cancels and steers work within two seconds with Redis gone: one question a second a process. `claim` tells which of

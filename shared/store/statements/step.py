@@ -62,10 +62,10 @@ with s as (
 )"""
 # A result of which the transcript has a preview is kept whole, in the same transaction; sent twice, it inserts once.
 _KEEP: LiteralString = """, a as (
-  insert into artifacts (id, session, turn, step, ordinal, cause, characters, body)
-  select x.id, s.id, t.id, x.step, x.ordinal, 'tool_result', x.characters, convert_to(x.body, 'UTF8')
+  insert into artifacts (id, session, turn, step, ordinal, cause, characters, came, body)
+  select x.id, s.id, t.id, x.step, x.ordinal, 'tool_result', x.characters, x.came, convert_to(x.body, 'UTF8')
   from s, t, unnest(%(a_id)s::uuid[], %(a_step)s::int[], %(a_ordinal)s::int[], %(a_characters)s::int[],
-    %(a_body)s::text[]) as x(id, step, ordinal, characters, body)
+    %(a_came)s::text[], %(a_body)s::text[]) as x(id, step, ordinal, characters, came, body)
   on conflict do nothing
   returning 1
 )"""

@@ -16,3 +16,9 @@ create table backgrounds (
   constraint background_ended check ((status = 'running') = (ended_at is null))
 );
 create trigger backgrounds_fence before insert or update on backgrounds for each row execute function check_fence();
+-- Of the claim: whose turn is better left to the worker where something of it runs.
+create index backgrounds_running on backgrounds (may_run_until) where status = 'running';
+
+-- Of what goes round in a circle (workers/circling.py): the digest of a result that is kept whole, by which whoever takes
+-- the turn up knows it again. Null in rows of the release before.
+alter table artifacts add column came text;

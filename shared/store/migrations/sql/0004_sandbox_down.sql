@@ -1,1 +1,2 @@
+alter table artifacts drop column came;
 drop table backgrounds;
