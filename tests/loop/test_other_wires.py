@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ def test_a_turn_with_tools_is_done_and_each_call_is_replayed_byte_for_byte(
     provider.reset()
     captured = tmp_path / "captured"
     provider.post("capture", {"directory": str(captured)})
-    wide = {"context_window": 100_000} if name == "custom" else {}
+    wide: dict[str, Any] = {"context_window": 100_000} if name == "custom" else {}
     if wide:
         provider.post("window", {"model": model, "context": 100_000})
     with ground(database_url, redis_url, provider.url, tmp_path, provider=name, model=model, **wide) as worker:

@@ -27,7 +27,7 @@ def tight(
 ) -> Generator[Ground]:
     provider.reset()
     home = tmp_path_factory.mktemp("tight")
-    more = {"tail_messages": 4, "prune_warm": False, "context_threshold": 0.022}
+    more: dict[str, Any] = {"tail_messages": 4, "prune_warm": False, "context_threshold": 0.022}
     with ground(module_database_url, servers.valkey.url, provider.url, home, **more) as made:
         yield made
 

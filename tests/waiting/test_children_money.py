@@ -75,7 +75,7 @@ def test_what_children_spend_counts_in_the_parents_cap_and_what_they_left_is_fre
 def small(database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path) -> Any:
     """Calls whose worst case is a few cents, so that caps of cents bite; and nothing but money stops who repeats."""
     provider.reset()
-    more = {"max_output_tokens": 500, "spawn_depth": 2, "repeat_stale": 0}
+    more: dict[str, Any] = {"max_output_tokens": 500, "spawn_depth": 2, "repeat_stale": 0}
     with ground(database_url, redis_url, provider.url, tmp_path, **more) as made:
         yield made
 
