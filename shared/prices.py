@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.providers.table import TABLE, known
+from shared.providers.table import TABLE
 
 Rate = Annotated[Decimal, Field(ge=0, le=1_000_000, allow_inf_nan=False)] | None
 
@@ -39,7 +39,7 @@ def table(value: Any) -> Any:
         value = json.loads(value, parse_float=Decimal) if value.strip() else {}
     if isinstance(value, dict):
         for name, models in cast("dict[object, object]", value).items():
-            if known(str(name)) is None:
+            if str(name).partition("/")[0] not in TABLE:  # `anthropic/eu` is one of two of a kind
                 raise ValueError(f"there is no provider {name!r}: a price is of one of {', '.join(TABLE)}")
             if not isinstance(models, dict) or any(not one for one in cast("dict[object, object]", models).values()):
                 raise ValueError(f'a price is a table [prices.{name}."MODEL"] that names at least one bucket')

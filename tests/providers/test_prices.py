@@ -245,3 +245,5 @@ def test_of_two_of_a_kind_each_may_have_a_price_of_its_own_and_has_its_kinds_els
     names = ("anthropic", "anthropic/eu", "anthropic/us", "openai")
     costs = [prices.price("ours", Usage(input=MILLION), AT, provider=name, own=own).usd for name in names]
     assert costs == [Decimal(3), Decimal(4), Decimal(3), None]
+    with pytest.raises(SettingsError, match="there is no provider 'Anthropic'"):  # nobody would find it by that name
+        load({"NIGHTSHIFT_PRICES": '{"Anthropic": {"ours": {"input": 3}}}'})
