@@ -8,7 +8,7 @@ model is asked to account for it (workers/prompt/final.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import md5
 
@@ -34,8 +34,10 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One run that is over: the digests of what was asked and of what came, and whether it changed something."""
+    """One run that is over: its step, the digests of what was asked and of what came, and whether it changed
+    something."""
 
+    step: int
     asked: str
     came: str
     failed: bool
@@ -60,21 +62,24 @@ NOTHING = Found()
 
 
 def look(history: Sequence[Seen], new: Seen, limits: Limits) -> Found:
-    """What is to be said of `new`, which comes after `history`."""
+    """What is to be said of `new`, which comes after `history`. The calls of one step were all asked for before the
+    model had read any result: none of them repeats another, and nothing is stopped that it was not told of before."""
     if new.failed:
         return _failing(_times(history, new), limits)
-    return _stale(_in_a_row([*history, new]), limits)
+    row = _in_a_row([*history, new])
+    return _stale(row, _in_a_row([one for one in history if one.step != new.step]), limits)
 
 
 def _times(history: Sequence[Seen], new: Seen) -> int:
-    """How often this very call has failed this very way, this time included, since anything was changed: what is
-    tried again after a change is no repetition."""
-    times = 1
+    """In how many steps this very call has failed this very way, this one included, since anything was changed: what
+    is tried again after a change is no repetition."""
+    steps = {new.step}
     for one in reversed(history):
         if one.acted:
             break
-        times += one == new
-    return times
+        if replace(one, step=new.step) == new:
+            steps.add(one.step)
+    return len(steps)
 
 
 def _failing(times: int, limits: Limits) -> Found:
@@ -87,20 +92,29 @@ def _failing(times: int, limits: Limits) -> Found:
 
 
 def _in_a_row(runs: Sequence[Seen]) -> int:
-    """How many of the last runs succeeded and brought what this turn had seen before, for the same call."""
+    """How many of the last runs succeeded and brought what the turn had seen in an earlier step, for the same call."""
     known: set[tuple[str, str]] = set()
-    row = 0
+    here: set[tuple[str, str]] = set()
+    step = row = 0
     for one in runs:
+        if one.step != step:
+            known |= here
+            here.clear()
+            step = one.step
         pair = (one.asked, one.came)
-        row = row + 1 if pair in known and not one.failed else 0
-        known.add(pair)
+        if one.failed or pair not in known | here:
+            row = 0
+        elif pair not in here:
+            row += 1
+        here.add(pair)
     return row
 
 
-def _stale(row: int, limits: Limits) -> Found:
+def _stale(row: int, told: int, limits: Limits) -> Found:
+    """`told`: how many it were when the model asked for this step."""
     if not limits.stale:
         return NOTHING
-    if row >= limits.stale:
+    if row >= limits.stale and told >= min(STALE_NOTE, limits.stale - 1):
         return Found(f"{row} calls in a row brought nothing new; there is no more tool use in this turn", Stop.STALE)
     if row and row % STALE_NOTE == 0:
         return Found(f"{row} calls in a row brought nothing that this turn had not seen; go by what is known")
@@ -136,13 +150,13 @@ def read(database: Database, turn: object, limits: Limits) -> Circle:
     rows = database.read(lambda c: every(c, holder.RUN_HISTORY, {"turn": turn, "mark": MARK, "limit": MOST_SEEN}))
     circle = Circle()
     for row in reversed(rows):
-        circle.add(seen(row["digest"], row["came"], row["status"], row["repeat"]), limits)
+        circle.add(seen(row["step"], row["digest"], row["came"], row["status"], row["repeat"]), limits)
     return circle
 
 
-def seen(digest: str, came: str, status: str, repeat: str) -> Seen:
+def seen(step: int, digest: str, came: str, status: str, repeat: str) -> Seen:
     failed = RunStatus(status) is not RunStatus.DONE
-    return Seen(digest, came, failed, acted=not failed and Repeat(repeat) is not Repeat.REPEATABLE)
+    return Seen(step, digest, came, failed, acted=not failed and Repeat(repeat) is not Repeat.REPEATABLE)
 
 
 def limits(settings: Settings) -> Limits:

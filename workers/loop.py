@@ -209,6 +209,8 @@ def _why_last(held: Held) -> last_words.Cause:
 
 def _answered(ports: Ports, held: Held, planned: Planned, reply: Reply) -> TurnOutcome | Stepped | None:
     content, reasoning = conversing.content_of(reply)
+    if planned.purpose is Purpose.FINAL:
+        reasoning = None  # signed behind a prefix without tools, which no later call has
     calls = reply.tool_calls if planned.purpose is Purpose.MAIN else ()
     runs = recording.runs_of(ports.life, calls, planned.step, partial(stands.held_back, ports, held))
     bill = conversing.bill(held, planned, reply)

@@ -118,7 +118,7 @@ def _refusal(held: Held, room: Room) -> str | None:
 
 def _noted(ports: Ports, held: Held, run: Run, came: str, finished: Finished) -> Finished:
     """The result with a note where what `came` goes round in a circle: behind a preview too, where it is read."""
-    seen = circling.seen(run_digest(run.call), circling.came(came), finished.status, run.repeat)
+    seen = circling.seen(run.step, run_digest(run.call), circling.came(came), finished.status, run.repeat)
     note = held.circle.add(seen, circling.limits(ports.settings))
     return finished if note is None else replace(finished, text=circling.noted(finished.text, note))
 

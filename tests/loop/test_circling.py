@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -19,15 +20,21 @@ from workers.pause import Point
 LIMITS = Limits(3, 12)
 AGAIN = "the same call failed the same way before; change something, or say why it cannot be done"
 STALE = "4 calls in a row brought nothing that this turn had not seen; go by what is known"
+ENDED = "12 calls in a row brought nothing new; there is no more tool use in this turn"
 OVER = "the same call failed the same way 3 times; there is no more tool use in this turn"
 
 
 def bad(asked: str = "a", came: str = "no") -> Seen:
-    return Seen(asked, came, failed=True, acted=False)
+    return Seen(0, asked, came, failed=True, acted=False)
 
 
 def good(asked: str = "a", came: str = "yes", *, acted: bool = False) -> Seen:
-    return Seen(asked, came, failed=False, acted=acted)
+    return Seen(0, asked, came, failed=False, acted=acted)
+
+
+def steps(*batches: list[Seen]) -> list[Seen]:
+    """Each batch of calls as one step."""
+    return [replace(one, step=at) for at, batch in enumerate(batches) for one in batch]
 
 
 @pytest.mark.parametrize(
@@ -50,18 +57,51 @@ def good(asked: str = "a", came: str = "yes", *, acted: bool = False) -> Seen:
         pytest.param([good()] * 8 + [bad("b")], good(), Found(), id="a-failure-is-news"),
         pytest.param(
             [good(), good("b")] * 6 + [good()], good("b"),
-            Found("12 calls in a row brought nothing new; there is no more tool use in this turn", Stop.STALE),
+            Found(ENDED, Stop.STALE),
             id="twelve-of-two",
         ),
     ],
 )  # fmt: skip
 def test_what_is_said_of_a_run_after_those_before_it(history: list[Seen], new: Seen, found: Found) -> None:
-    assert look(history, new, LIMITS) == found
+    *before, last = steps(*[[one] for one in [*history, new]])
+    assert look(before, last, LIMITS) == found
+
+
+MANY = [good(str(at)) for at in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("batches", "found"),
+    [
+        pytest.param([[bad()] * 12], Found(), id="one-failure-asked-for-twelve-times-at-once"),
+        pytest.param([[bad()] * 3, [bad()] * 3], Found(AGAIN), id="the-second-step"),
+        pytest.param([[bad()] * 3, [bad()], [bad()] * 2], Found(OVER, Stop.FAILING), id="the-third-step"),
+        pytest.param([[good()] * 20], Found(), id="one-answer-asked-for-twenty-times-at-once"),
+        pytest.param([[good()] * 12, [good()] * 12], Found(), id="and-once-more"),
+        pytest.param([[good()] * 2] * 5, Found(STALE), id="four-steps-that-brought-nothing"),
+        pytest.param([[good()] * 5] * 13, Found(ENDED, Stop.STALE), id="twelve-steps"),
+        pytest.param([MANY, MANY[:4]], Found(STALE), id="four-known-answers-at-once"),
+        pytest.param([MANY, MANY[:12]], Found(STALE.replace("4", "12")), id="twelve-are-told-before-they-end-anything"),
+        pytest.param([MANY, MANY[:4], MANY[4:12]], Found(ENDED, Stop.STALE), id="twelve-after-it-was-told"),
+    ],
+)
+def test_calls_of_one_step_do_not_repeat_one_another(batches: list[list[Seen]], found: Found) -> None:
+    *before, last = steps(*batches)
+    assert look(before, last, LIMITS) == found
+
+
+def test_a_lower_limit_is_told_of_too() -> None:
+    *before, last = steps([good()], [good()], [good()])
+    assert look(before, last, Limits(3, 2)) == Found(ENDED.replace("12", "2"), Stop.STALE)
+    *before, last = steps(MANY, MANY[:3])
+    assert look(before, last, Limits(3, 2)).stop is None
 
 
 def test_nothing_is_said_where_it_is_turned_off() -> None:
-    assert look([bad()] * 9, bad(), Limits(0, 12)) == Found()
-    assert look([good()] * 90, good(), Limits(3, 0)) == Found()
+    *before, last = steps(*[[bad()]] * 9)
+    assert look(before, last, Limits(0, 12)) == Found()
+    *before, last = steps(*[[good()]] * 90)
+    assert look(before, last, Limits(3, 0)) == Found()
 
 
 def test_a_note_does_not_make_the_same_answer_another_one() -> None:

@@ -107,6 +107,18 @@ def test_a_turn_whose_model_says_nothing_is_asked_once_for_words(worker: Ground,
     assert (last["status"], last["cache_read"] > 0) == (200, True)  # the next turn reads what was written before it
 
 
+def test_what_the_last_call_thought_is_not_sent_again(worker: Ground, provider: Rehearsal) -> None:
+    """It was signed behind a prefix without tools, which no later call has: the provider would refuse it."""
+    session = worker.session()
+    thought = {"thinking": "enough", "text": "a summary"}
+    provider.script([{"tools": [_tool("list_files")]}, {"text": ""}, thought, {"text": "again"}], session=str(session))
+    worker.turn(session, "look")
+    worker.look()
+    worker.turn(session, "and now?")
+    worker.look()
+    assert [call["status"] for call in provider.ledger(session)] == [200] * 4
+
+
 def test_an_answer_that_was_cut_says_so_and_the_transcript_has_what_the_model_wrote(
     worker: Ground, provider: Rehearsal
 ) -> None:

@@ -158,7 +158,7 @@ FAULTS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     ({"kind": "status", "status": 529}, "overloaded_error", {"retry": True, "cools": True}),
     ({"kind": "status", "status": 500}, "api_error", {"retry": True}),
     ({"kind": "status", "status": 401}, "authentication_error", {"fatal": True}),
-    ({"kind": "overflow"}, "invalid_request_error", {"overflow": True, "code": "context_overflow"}),
+    ({"kind": "overflow"}, "invalid_request_error", {"compress": True, "code": "context_overflow"}),
     ({"kind": "html", "status": 200}, "provider_not_a_stream", {"fatal": True}),
     ({"kind": "html", "status": 502}, "http_502", {"retry": True}),
     ({"kind": "redirect"}, "http_302", {"fatal": True}),

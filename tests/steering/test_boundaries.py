@@ -14,7 +14,7 @@ import pytest
 from shared.errors import Refused
 from shared.store import intake
 from shared.values import OnBusy, TurnClass
-from tests.ground import until
+from tests.ground import forget_keys, until
 from tests.steering.conftest import Desk
 from workers.look import Slots, look
 from workers.pause import Pauses, Point
@@ -122,6 +122,14 @@ def test_a_request_takes_the_words_as_a_no(at: Desk) -> None:
     at.sound(session)
 
 
+def _wake(at: Desk, turn: UUID) -> None:
+    """As if the wait were over, for the turn and for the key that was refused."""
+    at.ground.execute(
+        "update turns set status = 'queued', parked_on = null, parked_at = null, wake_at = null where id = %s", turn
+    )
+    forget_keys(at.ground.settings.redis_url)
+
+
 @pytest.mark.parametrize("reason", ["backoff", "time"])
 def test_any_other_sleeper_reads_the_words_when_it_wakes(at: Desk, reason: str) -> None:
     limited = {"fault": {"kind": "status", "status": 429, "retry_after": 30}}
@@ -131,9 +139,7 @@ def test_any_other_sleeper_reads_the_words_when_it_wakes(at: Desk, reason: str) 
     at.ground.execute("update turns set parked_on = %s where id = %s", reason, turn)
     assert at.say(session, "no hurry").woken is None
     assert at.ground.view(turn)["status"] == "parked"
-    at.ground.execute(
-        "update turns set status = 'queued', parked_on = null, parked_at = null, wake_at = null where id = %s", turn
-    )
+    _wake(at, turn)
     at.ground.look()
     row = at.ground.view(turn)
     assert (row["answer"], row["steps"], row["refunds"]) == ("better late", 1, 0)
@@ -175,9 +181,7 @@ def test_a_turn_that_waits_for_a_worker_again_is_steered_like_a_running_one(at: 
     session = at.session({"fault": {"kind": "status", "status": 429, "retry_after": 30}}, {"text": "heard"})
     turn = at.ground.turn(session, "go")
     at.ground.look()
-    at.ground.execute(
-        "update turns set status = 'queued', parked_on = null, parked_at = null, wake_at = null where id = %s", turn
-    )
+    _wake(at, turn)
     said = at.say(session, "one thing more")
     assert (said.turn, said.how) == (turn, "steered")
     at.ground.look()

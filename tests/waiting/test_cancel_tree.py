@@ -38,7 +38,7 @@ def _all_over(worker: Ground) -> bool:
 def _next_turn_works(worker: Ground, provider: Rehearsal, session: UUID) -> None:
     provider.script([{"text": "still here"}], session=str(session))
     turn = worker.turn(session, "and now?")
-    until(lambda: worker.view(turn)["status"] == "done", 10, "the next turn's end")
+    until(lambda: worker.view(turn)["status"] == "done", 20, "the next turn's end")
     assert worker.view(turn)["answer"] == "still here"
     assert all(call["extended"] is not False for call in provider.ledger(session))
     assert provider.ledger(session)[-1]["status"] == 200
@@ -116,7 +116,7 @@ def test_a_cancel_from_this_state_keeps_what_was_seen_and_the_next_turn_works(
         "clarify": {"text": "so", "tools": [tool("clarify", question="which?")]},
         "children": {"text": "so", "tools": [delegate("one")]},
         "woken": {"text": "so", "tools": [WRITE]},
-        "backoff": {"fault": {"kind": "status", "status": 429, "retry_after": 300}},
+        "backoff": {"fault": {"kind": "status", "status": 429, "retry_after": 6}},
     }[state]
     provider.script([first], session=str(session))
     turn = alone.turn(session, "go")
@@ -150,7 +150,7 @@ def test_a_cancel_from_this_state_keeps_what_was_seen_and_the_next_turn_works(
         message = alone.one("select content, cut from messages where turn = %s and author = 'model'", turn)
         assert message["cut"]
         assert "word word" in message["content"]
-    with working(alone, 2):
+    with working(alone, 2), sweeping(alone, 1.0):  # the key that was refused rests for the next turn too
         _next_turn_works(alone, provider, session)
     assert alone.rows("select 1 from messages m where m.author = 'model' and m.turn = %s", turn) or state in (
         "queued", "backoff",

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -68,7 +68,14 @@ def test_a_decision_in_the_moment_in_which_the_turn_goes_to_sleep_is_not_lost(
 
     def decide() -> None:
         """As `waits.decide`, and slow: between its decision and its look at the sleeper the sleeper acts."""
-        values = {"approval": approval, "principal": worker.person, "status": "approved", "note": None}
+        values = {
+            "approval": approval,
+            "principal": worker.person,
+            "status": "approved",
+            "note": None,
+            "scope": "once",
+            "grant": uuid4(),
+        }
         with worker.database.connection() as connection, connection.transaction():
             one(connection, turn_end.LOCK_TURN, {"turn": turn})
             one(connection, waiting.DECIDE, values)

@@ -131,8 +131,9 @@ def test_people_are_told_of_half_of_a_cap_once_and_anew_when_it_was_raised(small
     assert (row["parked_on"], row["error_text"], told()) == ("money", None, [(50, "turn")])
     _cap(small, "turn", turn, small.view(turn)["spent_usd"] * 3)
     small.look()
-    assert small.view(turn)["parked_on"] == "money"
-    assert told() == [(50, "turn"), (50, "turn"), (80, "turn")]
+    row = small.view(turn)
+    assert row["parked_on"] == "money"
+    assert told() == [(50, "turn"), (50, "turn"), (80, "turn")], (row["spent_usd"], row["cap_usd"], row["steps"])
 
 
 def test_people_are_told_at_50_80_and_100_per_cent() -> None:

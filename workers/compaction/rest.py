@@ -22,9 +22,11 @@ def after_error(recovery: Recovery, failures: int) -> float:
     """Seconds, after a call that failed."""
     if recovery.compress:
         return REPLY_S  # what stands in for the summary makes the next prompt smaller
+    if recovery.fatal:
+        return MOST_S
     if recovery.cools:
         return min(max(_grown(BUSY_S, failures), recovery.wait_s or 0.0), MOST_S)
-    return _grown(LEAST_S, failures) if recovery.retry else MOST_S
+    return _grown(LEAST_S, failures)
 
 
 def _grown(first: float, failures: int) -> float:

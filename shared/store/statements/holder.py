@@ -44,7 +44,7 @@ where m.turn = %(turn)s and m.step = %(step)s and m.ordinal = 0 and m.role = 'as
 RUN_HISTORY = named(
     "run_history",
     """
-select r.digest, r.status, r.repeat, coalesce(a.came, md5(split_part(r.result, %(mark)s, 1))) as came
+select r.step, r.digest, r.status, r.repeat, coalesce(a.came, md5(split_part(r.result, %(mark)s, 1))) as came
 from tool_runs r left join artifacts a on a.turn = r.turn and a.step = r.step and a.ordinal = r.ordinal
 where r.turn = %(turn)s and r.status in ('done', 'failed', 'unknown', 'denied') and r.result is not null
   and r.step > coalesce(
