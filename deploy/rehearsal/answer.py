@@ -134,7 +134,9 @@ async def _reply(
     else:
         found = world.scripts.pick(call.session, admitted.request, http.body)
         reply, call.answered_by = found if found is not None else plan.decide(admitted.request)
-    await _pause(world, call, reply.delay_s)
+    await _pause(call, reply.delay_s)
+    if reply.fault is None:
+        await world.gate.wait()
     if reply.fault is not None and await faults.instead(exchange, call, speech, reply.fault, admitted):
         return
     call.hit = bill.hit
@@ -155,13 +157,11 @@ async def _reply(
         exchange.answer(200, head, body)
 
 
-async def _pause(world: World, call: ledger.Call, delay_s: float) -> None:
-    """Time to the first byte, counted from the request's arrival, and the gate that tests may hold."""
+async def _pause(call: ledger.Call, delay_s: float) -> None:
+    """Time to the first byte, counted from the request's arrival."""
     left = call.started + delay_s - time.monotonic()
     if delay_s and left > 0:
         await asyncio.sleep(left)
-    if not world.gate.is_set():
-        await world.gate.wait()
 
 
 def _compose(admitted: Admitted, reply: Reply, bill: Bill, call: ledger.Call) -> events.Message:

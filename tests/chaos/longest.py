@@ -53,7 +53,7 @@ def _run(results: dict[str, Future[Figures]]) -> None:
 def broker(rig: Rig) -> Figures:
     """The broker is frozen for a minute: with parked, due and orphaned turns, and one that is posted meanwhile."""
     rig.workers_ready(2)
-    waiting, orphan = load.parked(rig), load.stalled(rig)
+    orphan, waiting = load.stalled(rig), load.parked(rig)
     due = load.job(rig, "each-minute", "* * * * *")
     holder = rig.holder(orphan)
     assert holder is not None
