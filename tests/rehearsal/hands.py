@@ -30,6 +30,7 @@ SCHEMAS = {
     "read_file": schema("read_file", ["path"], ["offset", "limit"]),
     "search_files": schema("search_files", ["pattern"], ["path"]),
     "git_log": schema("git_log", [], ["path", "limit"]),
+    "read_artifact": schema("read_artifact", ["handle"], ["offset"]),
 }
 
 
@@ -62,6 +63,11 @@ def search_files(root: Path, pattern: str, path: str = ".") -> str:
     return "[no match]"
 
 
+def read_artifact(root: Path, handle: str, offset: int = 0) -> str:
+    """What was left out of a request is in a file beside it, named by its handle."""
+    return (root / handle.replace(":", "-")).read_text("utf-8")[offset:]
+
+
 def git_log(root: Path, path: str = ".", limit: int = 50) -> str:
     command = ["git", "-C", str(root), "log", f"-{limit}", "--date=short", "--format=%h %ad %an | %s", "--", path]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout
@@ -72,6 +78,7 @@ TOOLS: dict[str, Callable[..., str]] = {
     "read_file": read_file,
     "search_files": search_files,
     "git_log": git_log,
+    "read_artifact": read_artifact,
 }
 
 

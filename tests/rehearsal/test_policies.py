@@ -183,6 +183,25 @@ def test_who_breaks_in_between_two_steps_does_not_make_it_read_again(provider: S
     assert "**Invoice 4711 is open**" in then.answer
 
 
+def test_what_was_taken_out_of_the_prompt_is_paged_back_before_the_brief_is_written(
+    provider: Served, desk: Path
+) -> None:
+    first = hands.run(provider, desk, ASK, ALL)
+    kept: list[hands.Json] = first.messages[:-1]
+    for message in kept:
+        for block in message["content"]:
+            if block["type"] == "tool_result" and "Invoice 4711" in block["content"][0]["text"]:
+                (desk / "result-7.0").write_text(block["content"][0]["text"], "utf-8")
+                line = "[read_file: 604 tokens left out; read_artifact result:7.0 shows it again; it begins: From]"
+                block["content"] = [{"type": "text", "text": line}]
+    then = hands.run(provider, desk, "And mind the mail, please.", [*ALL, "read_artifact"], kept)
+    assert [call for call in then.calls if call[0] == "read_artifact"] == [("read_artifact", {"handle": "result:7.0"})]
+    assert "**Invoice 4711 is open**" in then.answer
+    without = hands.run(provider, desk, "And mind the mail, please.", ALL, kept)
+    assert without.calls == []
+    assert "**Invoice 4711 is open**" not in without.answer
+
+
 def test_a_final_call_without_tools_summarises_what_the_transcript_shows(provider: Served, desk: Path) -> None:
     first = hands.run(provider, desk, ASK, ["list_files", "read_file"])
     asked: list[hands.Json] = first.messages[:-1]

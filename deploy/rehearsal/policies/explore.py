@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Final
 
 from deploy.rehearsal.loose import Json, object_or_empty
 from deploy.rehearsal.policies.kinds import BY_ENDING, Kind, kind_of
-from deploy.rehearsal.policies.view import PATHS, PATTERNS, Tool, View, normal
+from deploy.rehearsal.policies.view import HANDLES, PATHS, PATTERNS, Ran, Tool, View, normal
 from deploy.rehearsal.policies.workspace import Workspace
 from deploy.rehearsal.reply import ToolWish
 
@@ -15,6 +16,7 @@ LAST_LISTING_STEP: Final = 9
 LISTS_A_STEP: Final = 8
 READS_A_STEP: Final = 8
 MOST_FILES: Final = 28
+MOST_BACK: Final = 40
 MOST_BYTES: Final = 600_000
 DEPTH: Final = 5
 COMMITS: Final = 30
@@ -58,6 +60,18 @@ def next_calls(view: View, known: Workspace, targets: list[str]) -> list[ToolWis
     everything_listed = not waiting or lister is None or view.steps > LAST_LISTING_STEP
     calls += _reads(view, known, _wanted(known, everything_listed))
     return calls
+
+
+def paging_back(view: View, looked: Sequence[Ran]) -> list[ToolWish]:
+    """The calls that bring back what was taken out of the prompt since it was read, each asked for once."""
+    tool = view.tools.get("page")
+    name = None if tool is None else tool.argument(HANDLES)
+    if tool is None or name is None:
+        return []
+    asked = {ran.input.get(name) for ran in looked if ran.role == "page"}
+    gone = (ran.left_out for ran in looked if ran.role != "page")
+    wanted = [handle for handle in dict.fromkeys(gone) if handle is not None and handle not in asked]
+    return [ToolWish(tool.name, {name: handle}) for handle in wanted[:MOST_BACK]]
 
 
 def targets_of(asked: str) -> list[str]:

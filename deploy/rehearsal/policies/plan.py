@@ -55,9 +55,10 @@ def _go_on(seen: View) -> tuple[Reply, str]:
         reply, name = handed
         return (reply if reply.tools else _say(reply.text)), name
     seen = handing.without(seen)
-    known = gather((*seen.earlier, *seen.ran) if seen.broke_in else seen.ran)
+    looked = (*seen.earlier, *seen.ran) if seen.broke_in else seen.ran
+    known = gather(looked)
     targets = [] if BRIEF.search(seen.asked) else explore.targets_of(seen.asked)
-    calls = explore.next_calls(seen, known, targets) if seen.tools else []
+    calls = explore.next_calls(seen, known, targets) or explore.paging_back(seen, looked) if seen.tools else []
     if calls:
         return Reply(
             text=LOOKING if not seen.steps else READING, tools=tuple(calls)

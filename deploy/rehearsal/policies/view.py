@@ -1,7 +1,8 @@
 """Owns what a request shows: the tools offered, what was asked in this turn, and what tools returned so far."""
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from deploy.rehearsal.loose import Json, object_or_empty
@@ -13,8 +14,12 @@ ROLES: Final = {
     "search": ("search_files", "grep", "search"),
     "log": ("git_log",),
     "delegate": ("delegate_task",),
+    "page": ("read_artifact",),
 }
 PATHS: Final = ("path", "file_path", "file", "filename", "directory", "folder")
+HANDLES: Final = ("handle",)
+LEFT_OUT: Final = re.compile(r"^\[.*\bread_artifact (?P<handle>\S+) shows it again\b")
+"""What stands for a result that was taken out of the prompt."""
 PATTERNS: Final = ("pattern", "query", "regex")
 
 
@@ -37,6 +42,12 @@ class Ran:
     text: str
     is_error: bool
     step: int
+
+    @property
+    def left_out(self) -> str | None:
+        """The handle of a result that the request no longer shows, and that was not paged back since."""
+        found = LEFT_OUT.match(self.text)
+        return None if found is None else found["handle"]
 
     @property
     def path(self) -> str:
@@ -68,11 +79,14 @@ def view(request: Json) -> View:
     messages: list[Json] = request["messages"]
     start = max((at for at, message in enumerate(messages) if _begins_turn(message)), default=0)
     results = {block["tool_use_id"]: block for message in messages for block in _blocks(message, "tool_result")}
-    earlier = tuple(ran for message in messages[:start] for ran in _ran(message, results, 0))
+    back = {
+        ran.input.get("handle"): ran for message in messages for ran in _ran(message, results, {}, 0) if _paged(ran)
+    }
+    earlier = tuple(ran for message in messages[:start] for ran in _ran(message, results, back, 0))
     ran: list[Ran] = []
     steps = 0
     for message in messages[start:]:
-        found = list(_ran(message, results, steps))
+        found = list(_ran(message, results, back, steps))
         steps += bool(found)
         ran += found
     texts = [text for message in messages[start:] if message["role"] == "user" for text in texts_of(message["content"])]
@@ -123,12 +137,19 @@ def _offered(tools: list[Json]) -> dict[str, Tool]:
     return found
 
 
-def _ran(message: Json, results: dict[str, Json], step: int) -> Iterator[Ran]:
+def _paged(ran: Ran) -> bool:
+    return ran.role == "page" and not ran.is_error and ran.left_out is None
+
+
+def _ran(message: Json, results: dict[str, Json], back: dict[Any, Ran], step: int) -> Iterator[Ran]:
+    """The calls of a message that have results. One that was left out and paged back shows what came back."""
     for call in _blocks(message, "tool_use"):
         result = results.get(call["id"])
         if result is not None:
             text = _result_text(result.get("content") or "")
-            yield Ran(role_of(call["name"]), call["name"], call["input"], text, bool(result.get("is_error")), step)
+            ran = Ran(role_of(call["name"]), call["name"], call["input"], text, bool(result.get("is_error")), step)
+            paged = back.get(ran.left_out)
+            yield ran if paged is None else replace(ran, text=paged.text)
 
 
 def _result_text(content: Any) -> str:
