@@ -23,6 +23,7 @@ def book(ports: Ports, held: Held, gathered: Gathered) -> Ended | Parked | Again
     everything gathered in its transcript, or looked at again. Raises LeaseLost."""
     if held.ticket is not None and held.ticket.link == routing.current(held):
         return None
+    routing.unsent(ports, held)
     wait_s, resting = 0.0, True
     for _ in range(LOOKS):
         got = routing.choose(ports, held, routing.weight(held))
@@ -48,7 +49,7 @@ def book(ports: Ports, held: Held, gathered: Gathered) -> Ended | Parked | Again
         if isinstance(got, Ticket):
             if routing.stands(ports, held, got):
                 return None
-            held.ticket = None
+            routing.unsent(ports, held)
     return _sleep(ports, held, gathered, max(wait_s, 1.0), out=resting)
 
 

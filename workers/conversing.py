@@ -82,6 +82,8 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
     if isinstance(ticket, CallFailed):
         return Failed(failures.classify(ticket), ticket)
     if len(planned.body) > MOST_BYTES:
+        held.ticket = ticket
+        routing.unsent(ports, held)
         told = CallFailed(too_large(planned.body), code="body_too_large")
         return Failed(failures.classify(told), told)
     cancel = held.calling(steerable=not aside)
@@ -122,9 +124,11 @@ def _learn_window(ports: Ports, held: Held, call: UUID, said: str) -> None:
 def _ticket(ports: Ports, held: Held, *, aside: bool) -> Ticket | CallFailed:
     """The call that the step has booked; one that stands beside it books its own and waits for it, but never long."""
     if not aside:
-        ticket, held.ticket = held.ticket, None
+        ticket = held.ticket
         if ticket is not None and ticket.link == routing.current(held):
+            held.ticket = None
             return ticket
+        routing.unsent(ports, held)
     wait_s = 0.0
     for _ in range(3):
         got = routing.aside(ports, held)

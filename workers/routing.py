@@ -152,7 +152,14 @@ def stands(ports: Ports, held: Held, ticket: Ticket) -> bool:
         ticket.asked, keys=(ticket.credential.id,), limits=ticket.asked.limits[:1], preferred=None,
         now_ms=held.now().timestamp() * 1_000,
     )  # fmt: skip
-    return isinstance(ports.routes.fleet.still(one), Took)
+    return isinstance(ports.routes.fleet.still(one, probe=ticket.strikes > 0), Took)
+
+
+def unsent(ports: Ports, held: Held) -> None:
+    """The booked call, if there is one, will not go out. A probe would keep everybody waiting for its answer."""
+    ticket, held.ticket = held.ticket, None
+    if isinstance(ticket, Ticket) and ticket.strikes:
+        ports.routes.fleet.release(ticket.credential.id, ticket.link.provider)
 
 
 def answered(ports: Ports, held: Held, ticket: Ticket, limits: headers.Headers, usage: Usage | None) -> None:

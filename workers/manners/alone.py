@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from workers.manners.terms import (
@@ -20,6 +20,7 @@ from workers.manners.terms import (
     PROBE_MS,
     SHARE,
     SLOWEST_MS,
+    WHOLE_MS,
     Asked,
     Told,
     Took,
@@ -45,13 +46,30 @@ class _State:
     until: float = 0.0
     strikes: int = 0
     probe: float = 0.0
+    born: float = 0.0
+    """Of the hash in Redis whose memory it holds."""
 
-    def closed(self, now: float) -> float:
+    def closed(self, now: float, *, mine: bool = False) -> float:
+        """For how long nothing goes out. `mine`: for the one whose call is the probe."""
         if self.until > now:
             return self.until - now
-        if self.strikes and self.probe > now:
+        if self.strikes and self.probe > now and not mine:
             return min(self.probe - now, PROBE_LOOK_MS)
         return 0.0
+
+    def recall(self, memory: str, now: float) -> None:
+        """Redis is away: what this worker saw there last, once."""
+        seen = [float(word) for word in memory.split()]
+        if not seen or seen[0] == self.born:
+            return
+        self.born, due, tokens_due, line, until, strikes = seen
+        self.due, self.tokens_due, self.line = (
+            max(self.due, due),
+            max(self.tokens_due, tokens_due),
+            max(self.line, line),
+        )
+        if until > now - PROBE_MS:
+            self.until, self.strikes = max(self.until, until), max(self.strikes, int(strikes))
 
 
 @dataclass(slots=True)
@@ -72,26 +90,30 @@ class Alone:
         self._states: defaultdict[str, _State] = defaultdict(_State)
         self._lock = threading.Lock()
 
-    def forget(self) -> None:
-        with self._lock:
-            self._states.clear()
-
-    def take(self, asked: Asked) -> Took | Wait:
+    def take(self, asked: Asked, memories: Sequence[str] = ()) -> Took | Wait:
+        """`memories` of the provider and of its keys, as Redis told them last."""
         share = 1 / max(1, self._workers())
         with self._lock:
+            for name, memory in zip((asked.provider, *asked.keys), memories, strict=False):
+                self._states[name].recall(memory, asked.now_ms)
             return self._take(asked, share)
 
+    def release(self, names: Sequence[str]) -> None:
+        with self._lock:
+            for name in names:
+                self._states[name].probe = 0.0
+
     def _take(self, asked: Asked, share: float) -> Took | Wait:
-        now, rest = asked.now_ms, self._states[asked.provider]
-        if (wait := rest.closed(now)) > 0:
+        now, rest, mine = asked.now_ms, self._states[asked.provider], asked.requests < 0
+        if (wait := rest.closed(now, mine=mine)) > 0:
             return Wait(math.ceil(wait), resting=True, strikes=rest.strikes)
         keys = [self._states[name] for name in asked.keys]
-        shut = [wait for one in keys if (wait := one.closed(now)) > 0]
-        found = [self._open(asked, at, one, share) for at, one in enumerate(keys) if one.closed(now) <= 0]
+        shut = [wait for one in keys if (wait := one.closed(now, mine=mine)) > 0]
+        found = [self._open(asked, at, one, share) for at, one in enumerate(keys) if one.closed(now, mine=mine) <= 0]
         if not found:
             most = max((one.strikes for one in keys), default=0)
             return Wait(math.ceil(min(shut, default=PROBE_LOOK_MS)), resting=True, strikes=most)
-        if asked.requests == 0:
+        if asked.requests <= 0:
             return Took(found[0].at, 0, found[0].state.strikes, 0)
         best = self._best(asked, found, rest)
         state = best.state
@@ -177,5 +199,5 @@ def _fed(window: Window, due: float, slow: float, now: float) -> tuple[float, fl
         return due, slow, 0.0
     if window.left == 0:
         due = max(due, now + each)
-    thin = min(window.reset_ms / (window.left + 1), SLOWEST_MS)
+    thin = min((window.reset_ms + WHOLE_MS) / (window.left + 1), SLOWEST_MS) if window.reset_ms > 0 else 0.0
     return (due, thin, now + min(window.reset_ms, 3 * thin)) if thin > each else (due, 0.0, 0.0)

@@ -4,7 +4,9 @@ and one table of cases holds the two to each other.
 A hash a key: `due` and `tokens_due` (when the next call, the next tokens are due), `requests` and `tokens` (limits a
 minute, as told), `sure` (told since it is here), `slow`/`slow_until` and the same of tokens, `line` (the end of the
 line of those who were sent to sleep), `used`; and `until`, `strikes`, `probe` (left alone until; failures in a row; a
-probe is out until), which a provider has too. Times are milliseconds of the caller's clock, which is the database's.
+probe is out until), which a provider has too. `born` is when the hash was made: after a flush it is another one, and
+each worker then says once what it had seen of the old hash (its memory of the key), so that no call is due earlier and
+nothing is left alone for less than before. Times are milliseconds of the caller's clock, which is the database's.
 """
 
 from __future__ import annotations
@@ -21,29 +23,61 @@ def key(name: str) -> str:
 _COMMON = """
 local now = tonumber(ARGV[1])
 local keep = ARGV[2]
+local known = {'born', 'due', 'tokens_due', 'line', 'until', 'strikes'}
 local function num(v) return tonumber(v or '0') or 0 end
-local function closed(key)
+local function memory(key)
+  local f = redis.call('hmget', key, unpack(known))
+  for at = 1, #known do f[at] = f[at] or '0' end
+  return table.concat(f, ' ')
+end
+local function closed(key, mine)
   local f = redis.call('hmget', key, 'until', 'strikes', 'probe')
   local till, strikes, probe = num(f[1]), num(f[2]), num(f[3])
   if till > now then return till - now, strikes end
-  if strikes > 0 and probe > now then return math.min(probe - now, 1000), strikes end
+  if strikes > 0 and probe > now and not mine then return math.min(probe - now, 1000), strikes end
   return 0, strikes
 end
 """
 
 # KEYS: the provider, then its keys. ARGV: now, keep, patience, tokens, requests, order, preferred, share, burst, then
-# the limits of each key as its worker knows them. Requests 0 looks and books nothing.
+# the limits of each key as its worker knows them, then what it remembers of each of KEYS ('' is nothing). Requests 0
+# looks and books nothing; -1 looks for the one whose call is the probe, which another one's would shut out. The answer
+# ends with what is to be remembered of each of KEYS.
 TAKE: Final = (
     _COMMON
     + """
+local told = #ARGV - #KEYS
+for i = 1, #KEYS do
+  local has = redis.call('hget', KEYS[i], 'born')
+  if not has then
+    has = ARGV[1]
+    redis.call('hset', KEYS[i], 'born', has)
+    redis.call('pexpire', KEYS[i], keep)
+  end
+  local seen = {}
+  for word in string.gmatch(ARGV[told + i], '%S+') do seen[#seen + 1] = tonumber(word) end
+  if #seen > 0 and seen[1] ~= tonumber(has) then
+    local last = seen[5] > now - 60000 and 6 or 4
+    local f = redis.call('hmget', KEYS[i], unpack(known))
+    for at = 2, last do
+      if seen[at] > num(f[at]) then redis.call('hset', KEYS[i], known[at], seen[at]) end
+    end
+  end
+end
+local function answer(...)
+  local found = {...}
+  for i = 1, #KEYS do found[#found + 1] = memory(KEYS[i]) end
+  return found
+end
 local patience, tokens, requests = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local order, preferred, share, burst = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-local rest, rest_strikes = closed(KEYS[1])
-if rest > 0 then return {0, math.ceil(rest), 1, rest_strikes} end
+local mine = requests < 0
+local rest, rest_strikes = closed(KEYS[1], mine)
+if rest > 0 then return answer(0, math.ceil(rest), 1, rest_strikes) end
 local count, soonest, most = #KEYS - 1, nil, 0
 local open = {}
 for i = 1, count do
-  local wait, strikes = closed(KEYS[i + 1])
+  local wait, strikes = closed(KEYS[i + 1], mine)
   most = math.max(most, strikes)
   if wait > 0 then
     soonest = math.min(soonest or wait, wait)
@@ -71,8 +105,8 @@ for i = 1, count do
     open[#open + 1] = one
   end
 end
-if #open == 0 then return {0, math.ceil(soonest or 1000), 1, most} end
-if requests == 0 then return {open[1].at, 0, open[1].strikes, 0} end
+if #open == 0 then return answer(0, math.ceil(soonest or 1000), 1, most) end
+if requests <= 0 then return answer(open[1].at, 0, open[1].strikes, 0) end
 local best = nil
 if order == 'round_robin' and count > 1 then
   local turn = redis.call('hincrby', KEYS[1], 'turn', 1)
@@ -94,7 +128,7 @@ if best.wait > patience then
   local line = math.max(best.line, best.due, best.tokens_due, now)
   redis.call('hset', name, 'line', line + math.max(best.each, 1))
   redis.call('pexpire', name, keep)
-  return {0, math.ceil(math.max(500, line - now - patience)), 2, best.strikes}
+  return answer(0, math.ceil(math.max(500, line - now - patience)), 2, best.strikes)
 end
 if best.limit > 0 then requests = math.min(requests, math.max(1, math.floor(best.limit / 1200))) end
 if best.strikes > 0 or rest_strikes > 0 or (best.token > 0 and best.limit == 0) then requests = 1 end
@@ -109,7 +143,7 @@ if rest_strikes > 0 then
   redis.call('hset', KEYS[1], 'probe', now + 60000)
   redis.call('pexpire', KEYS[1], keep)
 end
-return {best.at, math.ceil(best.wait), math.max(best.strikes, rest_strikes), requests}
+return answer(best.at, math.ceil(best.wait), math.max(best.strikes, rest_strikes), requests)
 """
 )
 
@@ -136,7 +170,7 @@ for _, kind in ipairs({{'requests', 'due', 'slow', 5}, {'tokens', 'tokens_due', 
     if left == 0 then
       redis.call('hset', name, kind[2], math.max(num(redis.call('hget', name, kind[2])), now + each))
     end
-    local thin = left >= 0 and math.min(reset / (left + 1), 10000) or 0
+    local thin = left >= 0 and reset > 0 and math.min((reset + 1000) / (left + 1), 10000) or 0
     if thin > each then
       redis.call('hset', name, kind[3], thin, kind[3] .. '_until', now + math.min(reset, 3 * thin))
     elseif left >= 0 then
@@ -150,7 +184,10 @@ if more ~= 0 and num(f[1]) > 0 then
   touched = true
   redis.call('hset', name, 'tokens_due', math.max(num(f[2]), now) + more * 60000 / (num(f[1]) * share))
 end
-if touched then redis.call('pexpire', name, keep) end
+if touched then
+  redis.call('hsetnx', name, 'born', ARGV[1])
+  redis.call('pexpire', name, keep)
+end
 return 1
 """
 )
@@ -163,12 +200,23 @@ COOL: Final = (
 local told, first, longest = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local f = redis.call('hmget', KEYS[1], 'until', 'strikes')
 local till, strikes = num(f[1]), num(f[2])
-if till <= now then strikes = strikes + 1 elseif told == 0 then return {math.ceil(till - now), strikes} end
+if till <= now then
+  strikes = strikes + 1
+elseif told == 0 then
+  return {math.ceil(till - now), strikes, memory(KEYS[1])}
+end
 local wait = told > 0 and told or math.min(first * 2 ^ (strikes - 1), longest)
 till = math.max(till, now + wait)
 redis.call('hset', KEYS[1], 'until', till, 'strikes', strikes)
+redis.call('hsetnx', KEYS[1], 'born', ARGV[1])
 redis.call('hdel', KEYS[1], 'probe')
 redis.call('pexpire', KEYS[1], math.max(tonumber(keep), math.ceil(till - now) + 60000))
-return {math.ceil(till - now), strikes}
+return {math.ceil(till - now), strikes, memory(KEYS[1])}
 """
 )
+
+# A probe that was booked will not go out. KEYS: its key, its provider.
+RELEASE: Final = """
+for i = 1, #KEYS do redis.call('hdel', KEYS[i], 'probe') end
+return 1
+"""

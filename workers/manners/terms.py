@@ -21,6 +21,8 @@ PATIENCE_MS = 5_000.0
 """A longer wait parks the turn."""
 SLOWEST_MS = 10_000.0
 """Where little is left until the provider's reset, it is spread over the time to it, at most so thin."""
+WHOLE_MS = 1_000.0
+"""A reset is told in whole seconds, cut short: what is spread to it is spread to the end of that second."""
 PROBE_MS = 60_000.0
 """How long one probe of a key that was left alone is waited for: its worker may be gone."""
 PROBE_LOOK_MS = 1_000.0
