@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
@@ -94,6 +95,7 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
             sink=_Sink(ports, held, aside=aside),
             cancel=cancel,
             timeouts=wire.Timeouts(first_byte_s=settings.first_byte_timeout_s, between_s=settings.read_timeout_s),
+            heard=partial(routing.heard, ports, held, ticket),
         )
     except CallCut as cut:
         routing.cut(ports, held, ticket, began=cut.partial.began)
@@ -105,7 +107,9 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
         recovery = failures.classify(error)
         if recovery.compress:
             _learn_window(ports, held, planned.id, error.said)
-        return Failed(recovery, error, ticket, routing.failed(ports, held, ticket, recovery, error.limits))
+        began = error.http_status == 200 or error.partial.began
+        rests_s = routing.failed(ports, held, ticket, recovery, error.limits, began=began)
+        return Failed(recovery, error, ticket, rests_s)
     finally:
         held.called()
     routing.answered(ports, held, ticket, reply.limits, reply.usage)

@@ -34,8 +34,11 @@ class Keys:
         )
         return self.fleet.take(asked)
 
-    def still(self, at: float, *, probe: bool = False) -> Took | Wait:
-        asked = Asked(self.provider, self.names[:1], (self.limit,), 0.0, T0 + at)
+    def still(
+        self, at: float, booked: float | None = None, *, probe: bool = False, waited: bool = False
+    ) -> Took | Wait:
+        since = 0.0 if booked is None else T0 + booked
+        asked = Asked(self.provider, self.names[:1], (self.limit,), 0.0, T0 + at, booked_ms=since, waited=waited)
         return self.fleet.still(asked, probe=probe)
 
     def beside(self, fleet: Fleet) -> Keys:
@@ -189,9 +192,8 @@ def test_strikes_double_the_rest_and_a_lost_probe_is_followed_by_another(keys: M
 def test_a_probe_that_waits_for_its_turn_is_not_shut_out_by_itself(keys: Make) -> None:
     made = keys()
     made.tell(0, Told(Window(50, 50)))
-    booked = [made.take(0) for _ in range(4)]
-    assert all(isinstance(one, Took) for one in booked)
-    made.cool(100, 1.0)
+    assert all(isinstance(made.take(0), Took) for _ in range(4))
+    made.cool(100, 1.0, key=None)
     probe = made.take(1_101)
     assert isinstance(probe, Took)
     assert probe.strikes == 1
@@ -201,6 +203,40 @@ def test_a_probe_that_waits_for_its_turn_is_not_shut_out_by_itself(keys: Make) -
     assert isinstance(made.still(at, probe=True), Took)
     made.cool(at, 30.0)  # a call that was out before it failed too
     assert isinstance(made.still(at + 1, probe=True), Wait)
+
+
+def test_what_was_booked_before_a_rest_does_not_stand_and_the_first_call_after_it_waits_for_none_of_it(
+    keys: Make,
+) -> None:
+    made = keys()
+    made.tell(0, Told(Window(50, 50)))
+    booked = [made.take(0) for _ in range(5)]
+    assert [one.wait_ms > 0 for one in booked if isinstance(one, Took)] == [False, False, True, True, True]
+    made.cool(100, 1.0)
+    assert made.take(1_101) == Took(0, 0, 1, 1)
+    made.tell(1_200, Told())
+    assert isinstance(made.still(1_201, booked=0), Wait)
+    assert made.still(1_201, booked=1_101) == Took(0, 0, 0, 0)
+
+
+def test_where_a_window_has_nothing_left_what_is_booked_is_held_back_each_call_by_another_time(keys: Make) -> None:
+    made = keys()
+    made.tell(0, Told(Window(50, 50)))
+    assert all(isinstance(made.take(0), Took) for _ in range(4))
+    made.tell(500, Told(Window(50, 0, 2_000)))
+    held = [made.still(at, booked=0) for at in (700, 800)]
+    assert held == [Wait(1_800, False), Wait(pytest.approx(1_700 + EACH_MS, abs=1), False)]
+    assert made.still(2_500, booked=0, waited=True) == Took(0, 0, 0, 0)
+    later = made.take(900)
+    assert later.wait_ms >= 1_600 + 2 * EACH_MS - 1
+
+
+def test_a_bucket_that_has_nothing_left_fills_by_a_call_at_a_time(keys: Make) -> None:
+    made = keys()
+    made.tell(0, Told(Window(50, 50)))
+    made.tell(500, Told(Window(50, 0, 59_500)))
+    assert made.still(600, booked=100) == Took(0, 0, 0, 0)
+    assert isinstance(made.take(600), Took)
 
 
 def test_a_probe_that_will_not_go_out_is_followed_by_another_at_once(keys: Make) -> None:

@@ -15,12 +15,12 @@ from workers.manners.terms import (
     HALF,
     LEAST_SLEEP_MS,
     MINUTE_MS,
+    OF_A_BUCKET,
     PATIENCE_MS,
     PROBE_LOOK_MS,
     PROBE_MS,
     SHARE,
     SLOWEST_MS,
-    WHOLE_MS,
     Asked,
     Told,
     Took,
@@ -46,6 +46,8 @@ class _State:
     until: float = 0.0
     strikes: int = 0
     probe: float = 0.0
+    hold: float = 0.0
+    cooled: float = 0.0
     born: float = 0.0
     """Of the hash in Redis whose memory it holds."""
 
@@ -114,7 +116,7 @@ class Alone:
             most = max((one.strikes for one in keys), default=0)
             return Wait(math.ceil(min(shut, default=PROBE_LOOK_MS)), resting=True, strikes=most)
         if asked.requests <= 0:
-            return Took(found[0].at, 0, found[0].state.strikes, 0)
+            return _stands(asked, found[0])
         best = self._best(asked, found, rest)
         state = best.state
         if best.wait > PATIENCE_MS:
@@ -156,7 +158,7 @@ class Alone:
             made.each = half * MINUTE_MS / (requests * SHARE)
             if state.slow_until > now:
                 made.each = max(made.each, state.slow)
-            made.wait = max(0.0, state.due - early - now)
+            made.wait = max(0.0, state.due - early - now, state.hold - now)
         if tokens > 0:
             made.token = half * MINUTE_MS / (tokens * SHARE)
             if state.tokens_slow_until > now:
@@ -173,6 +175,9 @@ class Alone:
             if told.requests is not None:
                 state.requests, state.sure = told.requests.limit, True
                 state.due, state.slow, state.slow_until = _fed(told.requests, state.due, state.slow, now_ms)
+                if told.requests.left == 0 and told.requests.reset_ms < OF_A_BUCKET * MINUTE_MS:
+                    state.hold = max(state.hold, now_ms + told.requests.reset_ms)
+                    state.due, state.slow_until = max(state.due, state.hold), 0.0
             if told.tokens is not None:
                 state.tokens, state.sure = told.tokens.limit, True
                 fed = _fed(told.tokens, state.tokens_due, state.tokens_slow, now_ms)
@@ -188,8 +193,21 @@ class Alone:
             elif told_ms == 0:
                 return math.ceil(state.until - now_ms), state.strikes
             wait = told_ms or min(first_ms * 2.0 ** (state.strikes - 1), longest_ms)
-            state.until, state.probe = max(state.until, now_ms + wait), 0.0
+            state.until, state.probe, state.cooled = max(state.until, now_ms + wait), 0.0, now_ms
+            state.due = min(state.due, state.until)
             return math.ceil(state.until - now_ms), state.strikes
+
+
+def _stands(asked: Asked, found: _Open) -> Took | Wait:
+    """Whether what was booked may go out. Nothing is booked."""
+    state = found.state
+    if asked.booked_ms and state.cooled >= asked.booked_ms:
+        return Wait(0, resting=True, strikes=state.strikes)
+    if asked.booked_ms and not asked.waited and state.hold > asked.now_ms:
+        held = math.ceil(state.hold - asked.now_ms)
+        state.hold += found.each
+        return Wait(held, resting=False, strikes=state.strikes)
+    return Took(found.at, 0, state.strikes, 0)
 
 
 def _fed(window: Window, due: float, slow: float, now: float) -> tuple[float, float, float]:
@@ -199,5 +217,5 @@ def _fed(window: Window, due: float, slow: float, now: float) -> tuple[float, fl
         return due, slow, 0.0
     if window.left == 0:
         due = max(due, now + each)
-    thin = min((window.reset_ms + WHOLE_MS) / (window.left + 1), SLOWEST_MS) if window.reset_ms > 0 else 0.0
+    thin = min(window.reset_ms / (window.left + 1), SLOWEST_MS)
     return (due, thin, now + min(window.reset_ms, 3 * thin)) if thin > each else (due, 0.0, 0.0)

@@ -86,8 +86,9 @@ class Fleet:
         return took
 
     def still(self, asked: Asked, *, probe: bool = False) -> Took | Wait:
-        """After a wait: whether the key is left alone by now. Nothing is booked. `probe`: who asks has the probe, which
-        keeps everybody else out until it has said something."""
+        """Whether a key takes calls, or, with `booked_ms`, whether that call may go out after its wait: a Wait that is
+        not resting holds it back a little more. Nothing is booked. `probe`: who asks has the probe, which keeps
+        everybody else out until it has said something."""
         return self._asked(replace(asked, requests=-1 if probe else 0))
 
     def release(self, *names: str) -> None:
@@ -145,7 +146,7 @@ class Fleet:
     def _asked(self, asked: Asked) -> Took | Wait:
         preferred = 0 if asked.preferred is None else asked.preferred + 1
         args: list[Any] = [int(asked.now_ms), KEEP_MS, PATIENCE_MS, asked.tokens, asked.requests, asked.order,
-                           preferred, SHARE, BURST_MS]  # fmt: skip
+                           preferred, SHARE, BURST_MS, int(asked.booked_ms), int(asked.waited)]  # fmt: skip
         for one in asked.limits:
             args += [one.requests, one.tokens]
         names = (asked.provider, *asked.keys)
