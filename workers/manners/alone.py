@@ -167,6 +167,7 @@ class Alone:
         return made
 
     def tell(self, provider: str, key: str, told: Told, now_ms: float, *, ok: bool, more: float = 0.0) -> None:
+        share = 1 / max(1, self._workers())
         with self._lock:
             state = self._states[key]
             for one in (self._states[provider], state) if ok else ():
@@ -174,16 +175,16 @@ class Alone:
                     one.until, one.strikes, one.probe = 0.0, 0, 0.0
             if told.requests is not None:
                 state.requests, state.sure = told.requests.limit, True
-                state.due, state.slow, state.slow_until = _fed(told.requests, state.due, state.slow, now_ms)
+                state.due, state.slow, state.slow_until = _fed(told.requests, state.due, state.slow, now_ms, share)
                 if told.requests.left == 0 and told.requests.reset_ms < OF_A_BUCKET * MINUTE_MS:
                     state.hold = max(state.hold, now_ms + told.requests.reset_ms)
                     state.due, state.slow_until = max(state.due, state.hold), 0.0
             if told.tokens is not None:
                 state.tokens, state.sure = told.tokens.limit, True
-                fed = _fed(told.tokens, state.tokens_due, state.tokens_slow, now_ms)
+                fed = _fed(told.tokens, state.tokens_due, state.tokens_slow, now_ms, share)
                 state.tokens_due, state.tokens_slow, state.tokens_slow_until = fed
             if more and state.tokens > 0:
-                state.tokens_due = max(state.tokens_due, now_ms) + more * MINUTE_MS / (state.tokens * SHARE)
+                state.tokens_due = max(state.tokens_due, now_ms) + more * MINUTE_MS / (state.tokens * SHARE * share)
 
     def cool(self, name: str, now_ms: float, told_ms: float, first_ms: float, longest_ms: float) -> tuple[float, int]:
         with self._lock:
@@ -210,12 +211,12 @@ def _stands(asked: Asked, found: _Open) -> Took | Wait:
     return Took(found.at, 0, state.strikes, 0)
 
 
-def _fed(window: Window, due: float, slow: float, now: float) -> tuple[float, float, float]:
-    """(due, slow, slow until) after an answer."""
-    each = MINUTE_MS / (window.limit * SHARE)
+def _fed(window: Window, due: float, slow: float, now: float, share: float) -> tuple[float, float, float]:
+    """(due, slow, slow until) after an answer. What little is left is left to all workers."""
+    each = MINUTE_MS / (window.limit * SHARE * share)
     if window.left is None:
         return due, slow, 0.0
     if window.left == 0:
         due = max(due, now + each)
-    thin = min(window.reset_ms / (window.left + 1), SLOWEST_MS)
+    thin = min(window.reset_ms / (window.left + 1), SLOWEST_MS) / share
     return (due, thin, now + min(window.reset_ms, 3 * thin)) if thin > each else (due, 0.0, 0.0)
