@@ -19,7 +19,7 @@ MOST_REFUSED = 2
 
 
 @pytest.fixture(autouse=True)
-def _no_blocks(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction] - a fixture
+def _no_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(of_fleet, "BLOCK_S", 0.0)  # a second of the real clock, in which minutes pass here
 
 
@@ -99,10 +99,10 @@ def test_a_redis_that_goes_away_and_comes_back_brings_no_more_refusals(client: A
     flush(client, world)
     world.until(T0 + 200)
     for fleet in world.fleets:
-        fleet._away_until = float("inf")  # pyright: ignore[reportPrivateUsage] - its own is five real seconds
+        fleet._away_until = float("inf")  # its own is five real seconds
     world.until(T0 + 400)
     for fleet in world.fleets:
-        fleet._away_until = 0.0  # pyright: ignore[reportPrivateUsage]
+        fleet._away_until = 0.0
     world.until(T0 + TEN_MINUTES)
     used, refused = world.between(T0, T0 + TEN_MINUTES)
     assert refused <= MOST_REFUSED
