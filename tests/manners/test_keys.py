@@ -110,6 +110,14 @@ def test_a_key_without_a_known_limit_is_not_held_back(keys: Make) -> None:
     assert [made.take(0) for _ in range(100)] == [Took(0, 0, 0, ANY)] * 100
 
 
+def test_a_limit_that_is_told_holds_from_the_next_call_on(keys: Make) -> None:
+    made = keys(limit=Limit())
+    assert made.take(0) == Took(0, 0, 0, ANY)
+    made.tell(0, Told(Window(50, 49)))
+    got = [made.take(0) for _ in range(4)]
+    assert [one.wait_ms > 0 for one in got if isinstance(one, Took)] == [False, False, True, True]
+
+
 def test_a_wait_of_more_than_five_seconds_is_not_booked_and_each_sleeper_is_told_another_time(keys: Make) -> None:
     made = keys()
     got = [made.take(0) for _ in range(20)]

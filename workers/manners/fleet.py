@@ -133,6 +133,8 @@ class Fleet:
             known = self._limits.get(key)
             if windows:
                 self._limits[key] = limit
+                if known != limit:  # a block that was booked without it, or by another one
+                    self._blocks.clear()
             if strikes:
                 return True
             if not windows:
