@@ -135,6 +135,11 @@ class Ground:
         """Run one turn of that class, and leave the rest where it is."""
         return look(self.ports, self.turns, Once(1, (turn_class,)))
 
+    def forget_keys(self) -> None:
+        """What is known of keys is lost in Redis and here: as if this worker had been started anew after a flush."""
+        forget_keys(self.settings.redis_url)
+        self.ports.routes.fleet = routes_of(self.settings, self.database).fleet
+
     def rows(self, query: str, *params: Any) -> list[dict[str, Any]]:
         with psycopg.connect(self.settings.database_url, autocommit=True) as connection:
             return connection.cursor(row_factory=dict_row).execute(query.encode(), params).fetchall()

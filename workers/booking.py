@@ -23,6 +23,7 @@ def book(ports: Ports, held: Held, gathered: Gathered) -> Ended | Parked | Again
     everything gathered in its transcript, or looked at again. Raises LeaseLost."""
     if held.ticket is not None and held.ticket.link == routing.current(held):
         return None
+    routing.unsent(ports, held)
     wait_s, resting = 0.0, True
     for _ in range(LOOKS):
         got = routing.choose(ports, held, routing.weight(held))
@@ -46,10 +47,20 @@ def book(ports: Ports, held: Held, gathered: Gathered) -> Ended | Parked | Again
             reserving.commit_rows(ports, held, gathered)
             return Again()
         if isinstance(got, Ticket):
-            if routing.stands(ports, held, got):
+            if _stands(ports, held, got):
                 return None
-            held.ticket = None
+            routing.unsent(ports, held)
     return _sleep(ports, held, gathered, max(wait_s, 1.0), out=resting)
+
+
+def _stands(ports: Ports, held: Held, ticket: routing.Ticket) -> bool:
+    """Whether the booked call may go out, once it was held back for as long as the provider says that nothing is
+    left."""
+    more = routing.stands(ports, held, ticket)
+    if more and more <= IN_PLACE_S:
+        held.wait(more)
+        more = None if held.must_stop() else routing.stands(ports, held, ticket, waited=True)
+    return more == 0
 
 
 def _sleep(ports: Ports, held: Held, gathered: Gathered, wait_s: float, *, out: bool) -> Ended | Parked:

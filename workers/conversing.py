@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
@@ -82,6 +83,8 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
     if isinstance(ticket, CallFailed):
         return Failed(failures.classify(ticket), ticket)
     if len(planned.body) > MOST_BYTES:
+        held.ticket = ticket
+        routing.unsent(ports, held)
         told = CallFailed(too_large(planned.body), code="body_too_large")
         return Failed(failures.classify(told), told)
     cancel = held.calling(steerable=not aside)
@@ -92,6 +95,7 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
             sink=_Sink(ports, held, aside=aside),
             cancel=cancel,
             timeouts=wire.Timeouts(first_byte_s=settings.first_byte_timeout_s, between_s=settings.read_timeout_s),
+            heard=partial(routing.heard, ports, held, ticket),
         )
     except CallCut as cut:
         routing.cut(ports, held, ticket, began=cut.partial.began)
@@ -103,7 +107,9 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
         recovery = failures.classify(error)
         if recovery.compress:
             _learn_window(ports, held, planned.id, error.said)
-        return Failed(recovery, error, ticket, routing.failed(ports, held, ticket, recovery, error.limits))
+        began = error.http_status == 200 or error.partial.began
+        rests_s = routing.failed(ports, held, ticket, recovery, error.limits, began=began)
+        return Failed(recovery, error, ticket, rests_s)
     finally:
         held.called()
     routing.answered(ports, held, ticket, reply.limits, reply.usage)
@@ -122,9 +128,11 @@ def _learn_window(ports: Ports, held: Held, call: UUID, said: str) -> None:
 def _ticket(ports: Ports, held: Held, *, aside: bool) -> Ticket | CallFailed:
     """The call that the step has booked; one that stands beside it books its own and waits for it, but never long."""
     if not aside:
-        ticket, held.ticket = held.ticket, None
+        ticket = held.ticket
         if ticket is not None and ticket.link == routing.current(held):
+            held.ticket = None
             return ticket
+        routing.unsent(ports, held)
     wait_s = 0.0
     for _ in range(3):
         got = routing.aside(ports, held)

@@ -13,7 +13,7 @@ import structlog
 from shared.errors import LeaseLost, StoreUnavailable
 from shared.telling import parent_of
 from shared.values import EventKind, TurnClass, TurnStatus
-from workers import claiming, drawing, faulting, loop, telling
+from workers import claiming, drawing, faulting, loop, routing, telling
 from workers.emit import emit
 from workers.held import Held, Interrupt
 from workers.hints import Turns
@@ -120,6 +120,7 @@ def _run_claimed(ports: Ports, turns: Turns, held: Held) -> Ran:
         outcome = _drive(ports, held)
     finally:
         turns.remove(held)
+        routing.unsent(ports, held)
         if not isinstance(outcome, Parked | Released):
             BACKGROUNDS.end_turn(str(held.claim.turn))
         ports.publisher.forget(held.claim.turn, held.claim.fence)

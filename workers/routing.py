@@ -146,35 +146,58 @@ def take(ports: Ports, held: Held, link: Link, tokens: float) -> Ticket | Later 
         return Nobody("provider_not_configured", f"{link.provider} cannot be asked here: {error.message}")
 
 
-def stands(ports: Ports, held: Held, ticket: Ticket) -> bool:
-    """After its wait: whether the key still takes calls."""
+def stands(ports: Ports, held: Held, ticket: Ticket, *, waited: bool = False) -> float | None:
+    """After its wait: 0 where the call may go out, for how many seconds more it is held back (at most once: `waited`),
+    None where it does not stand."""
     one = replace(
         ticket.asked, keys=(ticket.credential.id,), limits=ticket.asked.limits[:1], preferred=None,
-        now_ms=held.now().timestamp() * 1_000,
+        now_ms=held.now().timestamp() * 1_000, booked_ms=ticket.asked.now_ms, waited=waited,
     )  # fmt: skip
-    return isinstance(ports.routes.fleet.still(one), Took)
+    got = ports.routes.fleet.still(one, probe=ticket.strikes > 0)
+    if isinstance(got, Took):
+        return 0.0
+    return None if got.resting else got.wait_ms / 1_000
+
+
+def unsent(ports: Ports, held: Held) -> None:
+    """The booked call, if there is one, will not go out. A probe would keep everybody waiting for its answer."""
+    ticket, held.ticket = held.ticket, None
+    if isinstance(ticket, Ticket) and ticket.strikes:
+        ports.routes.fleet.release(ticket.credential.id, ticket.link.provider)
+
+
+def heard(ports: Ports, held: Held, ticket: Ticket, limits: headers.Headers) -> None:
+    """An answer begins: what its headers tell of the key is true now, and not when the last word has come."""
+    now = held.now()
+    told = headers.read(limits, now)
+    if told != NOT_TOLD:
+        at = now.timestamp() * 1_000
+        ports.routes.fleet.tell(ticket.link.provider, ticket.credential.id, told, at, ok=False)
 
 
 def answered(ports: Ports, held: Held, ticket: Ticket, limits: headers.Headers, usage: Usage | None) -> None:
-    """A call went well: what its headers tell, and what it weighed."""
+    """A call went well, and what it weighed. Its headers were `heard` when it began."""
     now = held.now()
     told = headers.read(limits, now)
     more = 0.0
     if usage is not None and told.tokens is not None:
         more = usage.input + usage.cache_write_5m + usage.cache_write_1h - ticket.tokens
     ports.routes.fleet.tell(
-        ticket.link.provider, ticket.credential.id, told, now.timestamp() * 1_000, ok=True, more=more,
+        ticket.link.provider, ticket.credential.id, NOT_TOLD, now.timestamp() * 1_000, ok=True, more=more,
         strikes=ticket.strikes,
     )  # fmt: skip
     held.key = ticket.credential.id
 
 
-def failed(ports: Ports, held: Held, ticket: Ticket, recovery: Recovery, limits: headers.Headers) -> float:
-    """A call failed: its key, or its provider, is left alone by everybody. For how many seconds, 0 where it is not."""
+def failed(
+    ports: Ports, held: Held, ticket: Ticket, recovery: Recovery, limits: headers.Headers, *, began: bool = False
+) -> float:
+    """A call failed: its key, or its provider, is left alone by everybody. For how many seconds, 0 where it is not.
+    `began`: an answer had, whose head was `heard` then."""
     now = held.now()
     at, fleet = now.timestamp() * 1_000, ports.routes.fleet
     told: Told = headers.read(limits, now)
-    if told.requests is not None or told.tokens is not None:
+    if told != NOT_TOLD and not began:
         fleet.tell(ticket.link.provider, ticket.credential.id, told, at, ok=False)
     provider, key = ticket.link.provider, ticket.credential.id
     if (

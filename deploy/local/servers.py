@@ -17,7 +17,9 @@ from deploy.local.home import Home, locked, open_home
 from deploy.local.server import Server
 from deploy.local.spawn import server_environment, spawn, unprivileged
 
-START_SECONDS = 60.0
+START_SECONDS = 240.0
+"""For one that lives and does not serve yet: on a machine with much other work a minute is not enough. One that ends is
+noticed at once."""
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from shared.store import transcript
-from tests.ground import Ground, Rehearsal, forget_keys, ground, rehearsing
+from tests.ground import Ground, Rehearsal, ground, rehearsing
 from workers.providers import routes
 
 OTHER = "gpt-6.1-sol"
@@ -86,7 +86,7 @@ def test_a_turn_goes_to_the_next_model_within_its_step_and_the_one_after_the_out
 
 def _until_back(worker: Ground, session: UUID) -> tuple[UUID, dict[str, Any]]:
     """The key rests for a second or so; with the keys' state forgotten it is asked at once."""
-    forget_keys(worker.settings.redis_url)
+    worker.forget_keys()
     return ask(worker, session, "four")
 
 
@@ -114,7 +114,7 @@ def test_while_any_link_is_up_no_turn_fails_and_while_none_is_it_sleeps(
     other.post("down", {"status": None})
     other.script([{"text": "here"}])
     worker.execute("update turns set status = 'queued', parked_on = null, wake_at = null where id = %s", turn)
-    forget_keys(worker.settings.redis_url)
+    worker.forget_keys()
     worker.look()
     assert worker.view(turn)["answer"] == "here"
 

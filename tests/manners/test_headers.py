@@ -19,7 +19,9 @@ X = "x-ratelimit-"
     [
         ({}, Told()),
         ({f"{A}requests-limit": "50", f"{A}requests-remaining": "49", f"{A}requests-reset": "2026-11-30T12:00:02Z"},
-         Told(Window(50, 49, 2_000))),
+         Told(Window(50, 49, 3_000))),  # some time in that second
+        ({f"{A}requests-limit": "50", f"{A}requests-remaining": "49", f"{A}requests-reset": "2026-11-30T12:00:02.5Z"},
+         Told(Window(50, 49, 2_500))),
         ({f"{A}input-tokens-limit": "9", f"{A}tokens-limit": "12"}, Told(None, Window(9))),
         ({f"{A}tokens-limit": "12", f"{A}tokens-remaining": "3"}, Told(None, Window(12, 3))),
         ({f"{X}limit-requests": "60", f"{X}remaining-requests": "0", f"{X}reset-requests": "1s",

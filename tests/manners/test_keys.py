@@ -34,6 +34,23 @@ class Keys:
         )
         return self.fleet.take(asked)
 
+    def still(
+        self, at: float, booked: float | None = None, *, probe: bool = False, waited: bool = False
+    ) -> Took | Wait:
+        since = 0.0 if booked is None else T0 + booked
+        asked = Asked(self.provider, self.names[:1], (self.limit,), 0.0, T0 + at, booked_ms=since, waited=waited)
+        return self.fleet.still(asked, probe=probe)
+
+    def beside(self, fleet: Fleet) -> Keys:
+        """The same keys, from another worker."""
+        made = Keys(fleet, 0, self.limit, self.order)
+        made.provider, made.names = self.provider, self.names
+        return made
+
+    def flush(self, client: Any) -> None:
+        for name in (self.provider, *self.names):
+            client.delete(f"nightshift:manners:{name}")
+
     def tell(self, at: float, told: Told, key: int = 0, *, more: float = 0.0) -> None:
         self.fleet.tell(self.provider, self.names[key], told, T0 + at, ok=True, more=more, strikes=1)
 
@@ -91,6 +108,14 @@ def test_a_key_whose_state_is_new_is_used_at_half_its_rate_until_an_answer_tells
 def test_a_key_without_a_known_limit_is_not_held_back(keys: Make) -> None:
     made = keys(limit=Limit())
     assert [made.take(0) for _ in range(100)] == [Took(0, 0, 0, ANY)] * 100
+
+
+def test_a_limit_that_is_told_holds_from_the_next_call_on(keys: Make) -> None:
+    made = keys(limit=Limit())
+    assert made.take(0) == Took(0, 0, 0, ANY)
+    made.tell(0, Told(Window(50, 49)))
+    got = [made.take(0) for _ in range(4)]
+    assert [one.wait_ms > 0 for one in got if isinstance(one, Took)] == [False, False, True, True]
 
 
 def test_a_wait_of_more_than_five_seconds_is_not_booked_and_each_sleeper_is_told_another_time(keys: Make) -> None:
@@ -172,6 +197,71 @@ def test_strikes_double_the_rest_and_a_lost_probe_is_followed_by_another(keys: M
     assert isinstance(made.take(at + 60_001), Took)
 
 
+def test_a_probe_that_waits_for_its_turn_is_not_shut_out_by_itself(keys: Make) -> None:
+    made = keys()
+    made.tell(0, Told(Window(50, 50)))
+    assert all(isinstance(made.take(0), Took) for _ in range(4))
+    made.cool(100, 1.0, key=None)
+    probe = made.take(1_101)
+    assert isinstance(probe, Took)
+    assert probe.strikes == 1
+    assert probe.wait_ms > 0
+    at = 1_101 + probe.wait_ms
+    assert isinstance(made.still(at), Wait)  # anybody else waits for what it has to say
+    assert isinstance(made.still(at, probe=True), Took)
+    made.cool(at, 30.0)  # a call that was out before it failed too
+    assert isinstance(made.still(at + 1, probe=True), Wait)
+
+
+def test_what_was_booked_before_a_rest_does_not_stand_and_the_first_call_after_it_waits_for_none_of_it(
+    keys: Make,
+) -> None:
+    made = keys()
+    made.tell(0, Told(Window(50, 50)))
+    booked = [made.take(0) for _ in range(5)]
+    assert [one.wait_ms > 0 for one in booked if isinstance(one, Took)] == [False, False, True, True, True]
+    made.cool(100, 1.0)
+    assert made.take(1_101) == Took(0, 0, 1, 1)
+    made.tell(1_200, Told())
+    assert isinstance(made.still(1_201, booked=0), Wait)
+    assert made.still(1_201, booked=1_101) == Took(0, 0, 0, 0)
+
+
+def test_where_a_window_has_nothing_left_what_is_booked_is_held_back_each_call_by_another_time(keys: Make) -> None:
+    made = keys()
+    made.tell(0, Told(Window(50, 50)))
+    assert all(isinstance(made.take(0), Took) for _ in range(4))
+    made.tell(500, Told(Window(50, 0, 2_000)))
+    assert made.still(700, booked=0) == Wait(1_800, False)
+    second = made.still(800, booked=0)
+    assert isinstance(second, Wait)
+    assert (second.wait_ms, second.resting) == (pytest.approx(1_700 + EACH_MS, abs=1), False)
+    assert made.still(2_500, booked=0, waited=True) == Took(0, 0, 0, 0)
+    later = made.take(900)
+    assert later.wait_ms >= 1_600 + 2 * EACH_MS - 1
+
+
+def test_a_bucket_that_has_nothing_left_fills_by_a_call_at_a_time(keys: Make) -> None:
+    made = keys()
+    made.tell(0, Told(Window(50, 50)))
+    made.tell(500, Told(Window(50, 0, 59_500)))
+    assert made.still(600, booked=100) == Took(0, 0, 0, 0)
+    assert isinstance(made.take(600), Took)
+
+
+def test_a_probe_that_will_not_go_out_is_followed_by_another_at_once(keys: Make) -> None:
+    made = keys()
+    made.cool(0, 1.0)
+    made.cool(0, 1.0, key=None)
+    assert isinstance(made.take(1_001), Took)
+    assert isinstance(made.take(1_002), Wait)
+    made.fleet.release(made.names[0], made.provider)
+    again = made.take(1_003)
+    assert isinstance(again, Took)
+    assert again.strikes == 1
+    assert isinstance(made.take(1_004), Wait)
+
+
 def test_a_success_from_before_the_rest_does_not_end_it(keys: Make) -> None:
     made = keys()
     made.cool(0, 30.0)
@@ -198,10 +288,68 @@ def test_after_a_flush_the_limit_that_was_told_is_still_known(redis_url: str) ->
     made = Keys(Fleet(client, lambda: 1), 1, Limit(), "fill_first")
     made.tell(0, Told(Window(50, 50)))
     assert isinstance(made.take(0), Took)
-    for name in (made.provider, *made.names):
-        client.delete(f"nightshift:manners:{name}")
+    made.flush(client)
     got = [made.take(1_000) for _ in range(2)]
-    assert [one.wait_ms for one in got if isinstance(one, Took)] == [0, pytest.approx(2 * EACH_MS, abs=2)]
+    waits = [one.wait_ms for one in got if isinstance(one, Took)]
+    assert waits == [pytest.approx(EACH_MS - 1_000, abs=2), pytest.approx(3 * EACH_MS - 1_000, abs=2)]
+
+
+def test_after_a_flush_no_call_is_due_before_what_any_worker_had_booked(redis_url: str) -> None:
+    client: Any = stream.connect(redis_url)
+    first = Keys(Fleet(client, lambda: 2), 1, FIFTY, "fill_first")
+    first.tell(0, Told(Window(50, 50)))
+    second = first.beside(Fleet(client, lambda: 2))
+    assert isinstance(first.take(0), Took)
+    assert all(isinstance(second.take(0), Took) for _ in range(2))
+    first.flush(client)
+    assert isinstance(first.still(10), Took)  # it had seen one booking, and says so
+    late = second.take(20)  # it knows of three
+    assert isinstance(late, Took)
+    assert late.wait_ms == pytest.approx(3 * EACH_MS - 20, abs=2)
+    after = first.take(30)
+    assert isinstance(after, Wait)  # half the rate: two spaces behind the three, for no answer has come since
+
+
+def test_a_flush_ends_no_rest_that_a_worker_knows_of_and_forgets_no_strike(redis_url: str) -> None:
+    client: Any = stream.connect(redis_url)
+    first = Keys(Fleet(client, lambda: 2), 1, FIFTY, "fill_first")
+    second = first.beside(Fleet(client, lambda: 2))
+    first.cool(0, 30.0)
+    first.flush(client)
+    assert first.take(10) == Wait(29_990, True, 1)
+    assert second.take(20) == Wait(29_980, True, 1)
+    first.flush(client)
+    assert second.take(30) == Wait(29_970, True, 1)
+    probe = first.take(30_001)
+    assert isinstance(probe, Took)
+    assert probe.strikes == 1
+    assert isinstance(second.take(30_002), Wait)
+    first.tell(30_500, Told())
+    assert isinstance(second.take(30_501), Took)
+    first.flush(client)
+    fresh = second.take(31_000)
+    assert isinstance(fresh, Took)
+    assert fresh.strikes == 0  # what it remembers of the rest is over since it asked last
+
+
+def test_a_worker_that_loses_redis_goes_on_from_what_it_had_seen_there(redis_url: str) -> None:
+    client: Any = stream.connect(redis_url)
+    fleet = Fleet(client, lambda: 1)
+    made = Keys(fleet, 1, FIFTY, "fill_first")
+    made.tell(0, Told(Window(50, 50)))
+    assert all(isinstance(made.take(0), Took) for _ in range(2))
+    lost = made.beside(Fleet(stream.connect("redis://127.0.0.1:9/0", timeout_s=0.5), lambda: 1))
+    made.fleet = _away(fleet)
+    got = made.take(10)
+    assert isinstance(got, Took)
+    assert got.wait_ms == pytest.approx(2 * EACH_MS - 10, abs=2)
+    assert lost.take(10) == Took(0, 0, 0, 1)  # who has seen nothing
+
+
+def _away(fleet: Fleet) -> Fleet:
+    """As after a call that found no Redis."""
+    fleet._away_until = float("inf")  # its own time-out would be five seconds
+    return fleet
 
 
 def test_every_key_in_redis_has_a_time_to_live(redis_url: str) -> None:

@@ -36,6 +36,10 @@ MEMORY_TEST = "tests/shrink/test_memory_tool.py"
 RECALL_TEST = "tests/shrink/test_recall_search.py"
 REWIND_TEST = "tests/shrink/test_time_rewind.py"
 BUDGET_TEST = "tests/waiting/test_budgets.py"
+KEYS_TEST = "tests/manners/test_keys.py"
+PROBES_TEST = "tests/loop/test_probes.py"
+SATURATED_TEST = "tests/manners/test_saturated.py"
+SCRIPT = "workers/manners/script.py"
 LOCK = "where id = new.session for no key update;\n  if held is distinct from new.fence then\n    raise"
 
 MUTANTS = (
@@ -495,5 +499,36 @@ MUTANTS = (
         "trust, claims: a turn waits for its background for ever", "shared/store/statements/admission.py",
         "        or t.queued_at < clock_now() - interval '10 seconds')", "        )",
         "tests/store/test_claims_near.py::test_after_ten_seconds_anybody_claims_it",
+    ),
+    Mutant(
+        "manners: a probe that waits is shut out by itself", "workers/routing.py",
+        "fleet.still(one, probe=ticket.strikes > 0)", "fleet.still(one)",
+        f"{PROBES_TEST}::test_a_probe_that_waits_for_its_turn_goes_out_after_it",
+    ),
+    Mutant(
+        "manners: a probe that is not sent is kept", "workers/look.py",
+        "        routing.unsent(ports, held)\n", "",
+        f"{PROBES_TEST}::test_a_turn_that_is_short_of_money_gives_its_probe_back",
+    ),
+    Mutant(
+        "manners: a flush forgets what workers know", SCRIPT,
+        "if seen[at] > num(f[at]) then", "if false then",
+        f"{KEYS_TEST}::test_a_flush_ends_no_rest_that_a_worker_knows_of_and_forgets_no_strike",
+    ),
+    Mutant(
+        "manners: what was booked before a rest holds back what comes after it", SCRIPT,
+        "if num(due) > till then", "if false then",
+        f"{KEYS_TEST}::"
+        "test_what_was_booked_before_a_rest_does_not_stand_and_the_first_call_after_it_waits_for_none_of_it",
+    ),
+    Mutant(
+        "manners: booked calls go out into a window that is used up", SCRIPT,
+        "if booked > 0 and not waited and one.hold > now then", "if false then",
+        f"{KEYS_TEST}::test_where_a_window_has_nothing_left_what_is_booked_is_held_back_each_call_by_another_time",
+    ),
+    Mutant(
+        "manners: each worker without Redis takes all that is left", "workers/manners/alone.py",
+        "SLOWEST_MS) / share", "SLOWEST_MS)",
+        f"{SATURATED_TEST}::test_without_redis_the_shares_of_all_workers_are_the_limit",
     ),
 )  # fmt: skip

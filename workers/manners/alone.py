@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from workers.manners.terms import (
@@ -15,6 +15,7 @@ from workers.manners.terms import (
     HALF,
     LEAST_SLEEP_MS,
     MINUTE_MS,
+    OF_A_BUCKET,
     PATIENCE_MS,
     PROBE_LOOK_MS,
     PROBE_MS,
@@ -45,13 +46,32 @@ class _State:
     until: float = 0.0
     strikes: int = 0
     probe: float = 0.0
+    hold: float = 0.0
+    cooled: float = 0.0
+    born: float = 0.0
+    """Of the hash in Redis whose memory it holds."""
 
-    def closed(self, now: float) -> float:
+    def closed(self, now: float, *, mine: bool = False) -> float:
+        """For how long nothing goes out. `mine`: for the one whose call is the probe."""
         if self.until > now:
             return self.until - now
-        if self.strikes and self.probe > now:
+        if self.strikes and self.probe > now and not mine:
             return min(self.probe - now, PROBE_LOOK_MS)
         return 0.0
+
+    def recall(self, memory: str, now: float) -> None:
+        """Redis is away: what this worker saw there last, once."""
+        seen = [float(word) for word in memory.split()]
+        if not seen or seen[0] == self.born:
+            return
+        self.born, due, tokens_due, line, until, strikes = seen
+        self.due, self.tokens_due, self.line = (
+            max(self.due, due),
+            max(self.tokens_due, tokens_due),
+            max(self.line, line),
+        )
+        if until > now - PROBE_MS:
+            self.until, self.strikes = max(self.until, until), max(self.strikes, int(strikes))
 
 
 @dataclass(slots=True)
@@ -72,27 +92,31 @@ class Alone:
         self._states: defaultdict[str, _State] = defaultdict(_State)
         self._lock = threading.Lock()
 
-    def forget(self) -> None:
-        with self._lock:
-            self._states.clear()
-
-    def take(self, asked: Asked) -> Took | Wait:
+    def take(self, asked: Asked, memories: Sequence[str] = ()) -> Took | Wait:
+        """`memories` of the provider and of its keys, as Redis told them last."""
         share = 1 / max(1, self._workers())
         with self._lock:
+            for name, memory in zip((asked.provider, *asked.keys), memories, strict=False):
+                self._states[name].recall(memory, asked.now_ms)
             return self._take(asked, share)
 
+    def release(self, names: Sequence[str]) -> None:
+        with self._lock:
+            for name in names:
+                self._states[name].probe = 0.0
+
     def _take(self, asked: Asked, share: float) -> Took | Wait:
-        now, rest = asked.now_ms, self._states[asked.provider]
-        if (wait := rest.closed(now)) > 0:
+        now, rest, mine = asked.now_ms, self._states[asked.provider], asked.requests < 0
+        if (wait := rest.closed(now, mine=mine)) > 0:
             return Wait(math.ceil(wait), resting=True, strikes=rest.strikes)
         keys = [self._states[name] for name in asked.keys]
-        shut = [wait for one in keys if (wait := one.closed(now)) > 0]
-        found = [self._open(asked, at, one, share) for at, one in enumerate(keys) if one.closed(now) <= 0]
+        shut = [wait for one in keys if (wait := one.closed(now, mine=mine)) > 0]
+        found = [self._open(asked, at, one, share) for at, one in enumerate(keys) if one.closed(now, mine=mine) <= 0]
         if not found:
             most = max((one.strikes for one in keys), default=0)
             return Wait(math.ceil(min(shut, default=PROBE_LOOK_MS)), resting=True, strikes=most)
-        if asked.requests == 0:
-            return Took(found[0].at, 0, found[0].state.strikes, 0)
+        if asked.requests <= 0:
+            return _stands(asked, found[0])
         best = self._best(asked, found, rest)
         state = best.state
         if best.wait > PATIENCE_MS:
@@ -134,7 +158,7 @@ class Alone:
             made.each = half * MINUTE_MS / (requests * SHARE)
             if state.slow_until > now:
                 made.each = max(made.each, state.slow)
-            made.wait = max(0.0, state.due - early - now)
+            made.wait = max(0.0, state.due - early - now, state.hold - now)
         if tokens > 0:
             made.token = half * MINUTE_MS / (tokens * SHARE)
             if state.tokens_slow_until > now:
@@ -143,6 +167,7 @@ class Alone:
         return made
 
     def tell(self, provider: str, key: str, told: Told, now_ms: float, *, ok: bool, more: float = 0.0) -> None:
+        share = 1 / max(1, self._workers())
         with self._lock:
             state = self._states[key]
             for one in (self._states[provider], state) if ok else ():
@@ -150,13 +175,16 @@ class Alone:
                     one.until, one.strikes, one.probe = 0.0, 0, 0.0
             if told.requests is not None:
                 state.requests, state.sure = told.requests.limit, True
-                state.due, state.slow, state.slow_until = _fed(told.requests, state.due, state.slow, now_ms)
+                state.due, state.slow, state.slow_until = _fed(told.requests, state.due, state.slow, now_ms, share)
+                if told.requests.left == 0 and told.requests.reset_ms < OF_A_BUCKET * MINUTE_MS:
+                    state.hold = max(state.hold, now_ms + told.requests.reset_ms)
+                    state.due, state.slow_until = max(state.due, state.hold), 0.0
             if told.tokens is not None:
                 state.tokens, state.sure = told.tokens.limit, True
-                fed = _fed(told.tokens, state.tokens_due, state.tokens_slow, now_ms)
+                fed = _fed(told.tokens, state.tokens_due, state.tokens_slow, now_ms, share)
                 state.tokens_due, state.tokens_slow, state.tokens_slow_until = fed
             if more and state.tokens > 0:
-                state.tokens_due = max(state.tokens_due, now_ms) + more * MINUTE_MS / (state.tokens * SHARE)
+                state.tokens_due = max(state.tokens_due, now_ms) + more * MINUTE_MS / (state.tokens * SHARE * share)
 
     def cool(self, name: str, now_ms: float, told_ms: float, first_ms: float, longest_ms: float) -> tuple[float, int]:
         with self._lock:
@@ -166,16 +194,29 @@ class Alone:
             elif told_ms == 0:
                 return math.ceil(state.until - now_ms), state.strikes
             wait = told_ms or min(first_ms * 2.0 ** (state.strikes - 1), longest_ms)
-            state.until, state.probe = max(state.until, now_ms + wait), 0.0
+            state.until, state.probe, state.cooled = max(state.until, now_ms + wait), 0.0, now_ms
+            state.due = min(state.due, state.until)
             return math.ceil(state.until - now_ms), state.strikes
 
 
-def _fed(window: Window, due: float, slow: float, now: float) -> tuple[float, float, float]:
-    """(due, slow, slow until) after an answer."""
-    each = MINUTE_MS / (window.limit * SHARE)
+def _stands(asked: Asked, found: _Open) -> Took | Wait:
+    """Whether what was booked may go out. Nothing is booked."""
+    state = found.state
+    if asked.booked_ms and state.cooled >= asked.booked_ms:
+        return Wait(0, resting=True, strikes=state.strikes)
+    if asked.booked_ms and not asked.waited and state.hold > asked.now_ms:
+        held = math.ceil(state.hold - asked.now_ms)
+        state.hold += found.each
+        return Wait(held, resting=False, strikes=state.strikes)
+    return Took(found.at, 0, state.strikes, 0)
+
+
+def _fed(window: Window, due: float, slow: float, now: float, share: float) -> tuple[float, float, float]:
+    """(due, slow, slow until) after an answer. What little is left is left to all workers."""
+    each = MINUTE_MS / (window.limit * SHARE * share)
     if window.left is None:
         return due, slow, 0.0
     if window.left == 0:
         due = max(due, now + each)
-    thin = min(window.reset_ms / (window.left + 1), SLOWEST_MS)
+    thin = min(window.reset_ms / (window.left + 1), SLOWEST_MS) / share
     return (due, thin, now + min(window.reset_ms, 3 * thin)) if thin > each else (due, 0.0, 0.0)

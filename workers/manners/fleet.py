@@ -58,11 +58,13 @@ class Fleet:
         self._blocks: dict[tuple[str, ...], _Block] = {}
         self._owed: dict[str, float] = {}
         self._told_at: dict[str, float] = {}
+        self._memories: dict[str, str] = {}
         self._away_until = 0.0
         if client is not None:
             self._take = client.register_script(script.TAKE)
             self._tell = client.register_script(script.TELL)
             self._cool = client.register_script(script.COOL)
+            self._release = client.register_script(script.RELEASE)
 
     def take(self, asked: Asked) -> Took | Wait:
         """Book one call; of a key that may be asked often, from a block that was booked at once."""
@@ -83,9 +85,17 @@ class Fleet:
                 self._blocks[asked.keys] = _Block(took, took.requests - 1, time.monotonic() + BLOCK_S)
         return took
 
-    def still(self, asked: Asked) -> Took | Wait:
-        """After a wait: whether the key is left alone by now. Nothing is booked."""
-        return self._asked(replace(asked, requests=0))
+    def still(self, asked: Asked, *, probe: bool = False) -> Took | Wait:
+        """Whether a key takes calls, or, with `booked_ms`, whether that call may go out after its wait: a Wait that is
+        not resting holds it back a little more. Nothing is booked. `probe`: who asks has the probe, which keeps
+        everybody else out until it has said something."""
+        return self._asked(replace(asked, requests=-1 if probe else 0))
+
+    def release(self, *names: str) -> None:
+        """The probe of these will not go out: the next call is another one."""
+        keys = [script.key(name) for name in names]
+        if self._call(lambda: self._release(keys=keys)) is None:
+            self._alone.release(names)
 
     def tell(
         self, provider: str, key: str, told: Told, now_ms: float, *, ok: bool, more: float = 0.0, strikes: int = 0
@@ -111,6 +121,8 @@ class Fleet:
         found = self._call(lambda: self._cool(keys=[script.key(name)], args=args))
         if found is None:
             found = self._alone.cool(name, now_ms, args[2], args[3], args[4])
+        elif len(found) > 2:
+            self._remember((name,), found[2:])
         return float(found[0]) / 1_000, int(found[1])
 
     def _news(self, key: str, told: Told, strikes: int, more: float) -> bool:
@@ -121,6 +133,8 @@ class Fleet:
             known = self._limits.get(key)
             if windows:
                 self._limits[key] = limit
+                if known != limit:  # a block that was booked without it, or by another one
+                    self._blocks.clear()
             if strikes:
                 return True
             if not windows:
@@ -134,12 +148,24 @@ class Fleet:
     def _asked(self, asked: Asked) -> Took | Wait:
         preferred = 0 if asked.preferred is None else asked.preferred + 1
         args: list[Any] = [int(asked.now_ms), KEEP_MS, PATIENCE_MS, asked.tokens, asked.requests, asked.order,
-                           preferred, SHARE, BURST_MS]  # fmt: skip
+                           preferred, SHARE, BURST_MS, int(asked.booked_ms), int(asked.waited)]  # fmt: skip
         for one in asked.limits:
             args += [one.requests, one.tokens]
-        keys = [script.key(asked.provider), *(script.key(name) for name in asked.keys)]
-        found = self._call(lambda: self._take(keys=keys, args=args))
-        return self._alone.take(asked) if found is None else _read(found)
+        names = (asked.provider, *asked.keys)
+        with self._lock:
+            memories = [self._memories.get(name, "") for name in names]
+        keys = [script.key(name) for name in names]
+        found = self._call(lambda: self._take(keys=keys, args=[*args, *memories]))
+        if found is None:
+            return self._alone.take(asked, memories)
+        self._remember(names, found[4:])
+        return _read(found[:4])
+
+    def _remember(self, names: Sequence[str], memories: Sequence[Any]) -> None:
+        """What Redis told of each last: it may be all that is left of it."""
+        with self._lock:
+            for name, told in zip(names, memories, strict=True):
+                self._memories[name] = told.decode("ascii") if isinstance(told, bytes) else told
 
     def _call(self, work: Callable[[], Any]) -> Sequence[Any] | None:
         """What Redis says; None where it is away, which is asked about again after a while."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from workers.manners.terms import NOT_TOLD, Told, Window
 
@@ -83,4 +83,7 @@ def _seconds(told: str | None, now: datetime) -> float | None:
         at = datetime.fromisoformat(told)
     except ValueError:
         return None
-    return max((at - now).total_seconds(), 0.0) if at.tzinfo is not None else None
+    if at.tzinfo is None:
+        return None
+    whole = timedelta(seconds=0 if at.microsecond or "." in told else 1)  # it is some time in that second
+    return max((at + whole - now).total_seconds(), 0.0)

@@ -19,6 +19,8 @@ HALF = 2.0
 """How much slower a key is used whose state is new: after a flush nobody knows what was used before."""
 PATIENCE_MS = 5_000.0
 """A longer wait parks the turn."""
+OF_A_BUCKET = 0.9
+"""Of the time that a bucket would take to fill: where all of a limit is back in less, calls are counted in a window."""
 SLOWEST_MS = 10_000.0
 """Where little is left until the provider's reset, it is spread over the time to it, at most so thin."""
 PROBE_MS = 60_000.0
@@ -54,6 +56,10 @@ class Asked:
     order: Order = "fill_first"
     preferred: int | None = None
     requests: int = 1
+    booked_ms: float = 0.0
+    """Of a call that was booked then: whether it still may go out. 0: none was."""
+    waited: bool = False
+    """It has been held back once since."""
 
 
 @dataclass(frozen=True, slots=True)

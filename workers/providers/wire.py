@@ -18,7 +18,7 @@ import httpx2
 from workers.providers import events, sizes, translate
 from workers.providers.assembly import Assembly, BadStream, TooLarge, UnexpectedBlock
 from workers.providers.client import READ_S, Client, Provider, close_client, open_client, post
-from workers.providers.faults import CallCut, CallFailed, ProviderCut
+from workers.providers.faults import CallCut, CallFailed, Limits, ProviderCut
 from workers.providers.reading import Reader, parser, reader
 from workers.providers.replies import Delta, Reply
 from workers.providers.sockets import Cancel, Line, in_call
@@ -68,6 +68,7 @@ class _Call:
     made: Assembly
     reader: Reader
     response: httpx2.Response | None = None
+    heard: Callable[[Limits], None] | None = None
 
     def context(self) -> translate.Context:
         headers = self.response.headers if self.response is not None else httpx2.Headers()
@@ -87,8 +88,10 @@ def stream(
     sink: Callable[[Delta], None],
     cancel: Cancel,
     timeouts: Timeouts | None = None,
+    heard: Callable[[Limits], None] | None = None,
 ) -> Reply:
-    """The reply to `body`, the whole request as it goes out (with `"stream":true`).
+    """The reply to `body`, the whole request as it goes out (with `"stream":true`). `heard` is told what the head of an
+    answer says of limits when that is here, before the rest has come.
 
     Raises CallFailed (ProviderCut once the answer had begun) and CallCut when `cancel` was used. What `sink` raises
     ends the call and is passed on.
@@ -108,7 +111,7 @@ def stream(
     made = Assembly(sink, since_ms=lambda: (time.monotonic() - began) * 1_000, hour_marks=lambda: HOUR_MARK in body)
     if asked is not None:
         made.most_chars = sizes.most_chars(asked)
-    call = _Call(client, body, line, made, reader(client.declared, made))
+    call = _Call(client, body, line, made, reader(client.declared, made), heard=heard)
     if cancel.reason is not None:
         raise CallCut(cancel.reason)
     with in_call(line):
@@ -133,6 +136,8 @@ def _run(call: _Call) -> httpx2.Response:
         raise call.context().failed("provider_encoded", "the provider's answer is compressed, which was not asked for")
     if not response.is_success:  # of Anthropic's wire the SDK has raised it
         raise translate.of_answer(response.status_code, _told(response, call), response.headers, call.context())
+    if call.heard is not None:
+        call.heard(translate.kept_headers(response.headers))
     try:
         if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             _read_stream(response, call)
