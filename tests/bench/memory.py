@@ -11,8 +11,9 @@ import json
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def measure(house: House) -> list[Figure]:
     cpu = {role: (after[role] - before[role]) * 1_000 / seen[-1].turns for role in after}
     counted = [one for one in seen if one.turns >= FROM]
     detail = {"first": told[0], "last": told[1], "cpu_ms_a_turn": cpu, "seconds": spent}
-    return [_figure(role, seen, counted, _kept(told, counted), detail) for role in seen[-1].bytes]
+    return [_figure(role, seen, counted, _kept(*told), detail) for role in seen[-1].bytes]
 
 
 def _figure(
@@ -83,8 +84,9 @@ class _Clients:
         self._rig = house.rig
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._given = 0
-        self.ended = 0
+        self._go = threading.Event()
+        self._go.set()
+        self._given = self._sent = self.ended = 0
         self._pool = ThreadPoolExecutor(CLIENTS)
         self._work = [self._pool.submit(self._go_on) for _ in range(CLIENTS)]
 
@@ -93,6 +95,7 @@ class _Clients:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
+        self._go.set()
         self._pool.shutdown(cancel_futures=True)
 
     def check(self) -> None:
@@ -100,17 +103,42 @@ class _Clients:
             if one.done():
                 one.result()
 
+    @contextmanager
+    def at_rest(self) -> Generator[None]:
+        """Nobody sends meanwhile, and all that was sent has ended."""
+        self._go.clear()
+        try:
+            until(self._rests, PATIENCE_S, "the end of what was sent")
+            yield
+        finally:
+            self._go.set()
+
+    def _rests(self) -> bool:
+        self.check()
+        with self._lock:
+            return self._sent == self.ended
+
     def _go_on(self) -> None:
         with streams(self._rig) as follow:
             while turns := self._share():
                 session = self._rig.session()
                 for _ in range(turns):
-                    if self._stop.is_set():
+                    if not self._may_send():
                         return
                     last = follow(self._rig.send(session, "go on"))
                     assert (last["status"], last["answer"]) == ("done", "so it is"), last
                     with self._lock:
                         self.ended += 1
+
+    def _may_send(self) -> bool:
+        while True:
+            self._go.wait(PATIENCE_S)
+            with self._lock:
+                if self._stop.is_set():
+                    return False
+                if self._go.is_set():
+                    self._sent += 1
+                    return True
 
     def _share(self) -> int:
         """How many turns the next session gets."""
@@ -123,8 +151,8 @@ class _Clients:
 def _watch(
     house: House, worker: Worker, clients: _Clients, folder: Path
 ) -> tuple[list[_Sample], tuple[dict[str, Any], dict[str, Any]]]:
-    """Samples as turns end; and what the worker told, just before `FROM`, so that what telling takes is not counted,
-    and after the last."""
+    """Samples as turns end; and what the worker told when it was at rest: shortly before `FROM`, so that what telling
+    takes is not counted, and after the last turn."""
     pids = _pids(house, worker)
     seen: list[_Sample] = []
     first: dict[str, Any] | None = None
@@ -139,10 +167,11 @@ def _watch(
             last = time.monotonic()
             seen.append(_Sample(ended, {role: resident(pid) for role, pid in pids.items()}))
         if first is None and ended >= FROM * 9 // 10:
-            first = _ask(worker, folder, 1)
+            with clients.at_rest():
+                first = _ask(worker, folder, 1) | {"turns": clients.ended}
         time.sleep(_EVERY_S)
     assert first is not None
-    return seen, (first, _ask(worker, folder, 2))
+    return seen, (first, _ask(worker, folder, 2) | {"turns": clients.ended})
 
 
 def _pids(house: House, worker: Worker) -> dict[str, int]:
@@ -175,10 +204,9 @@ def _ask(worker: Worker, folder: Path, number: int) -> dict[str, Any]:
     return json.loads(answer.read_text("utf-8"))
 
 
-def _kept(told: Sequence[Mapping[str, Any]], counted: Sequence[_Sample]) -> str:
+def _kept(first: Mapping[str, Any], last: Mapping[str, Any]) -> str:
     """What the worker holds more of than before, a turn: in Python's blocks, in the allocator's bytes, by type."""
-    first, last = told
-    turns = max(1, counted[-1].turns - counted[0].turns)
+    turns = max(1, last["turns"] - first["turns"])
     blocks = (last["blocks"] - first["blocks"]) / turns
     malloc = (last["malloc_used"] - first["malloc_used"]) / turns
     free = (last["malloc_free"] - first["malloc_free"]) / 2**20
@@ -190,9 +218,9 @@ def _kept(told: Sequence[Mapping[str, Any]], counted: Sequence[_Sample]) -> str:
 
 
 def _grew(first: Mapping[str, int], last: Mapping[str, int], turns: int) -> Iterator[str]:
-    """Types of which there is one more at least in twenty turns."""
+    """Types of which there is one more at least in a hundred turns."""
     rates = {name: (count - first.get(name, 0)) / turns for name, count in last.items()}
-    found = sorted(((rate, name) for name, rate in rates.items() if rate >= 0.05), reverse=True)[:_MOST_GREW]
+    found = sorted(((rate, name) for name, rate in rates.items() if rate >= 0.01), reverse=True)[:_MOST_GREW]
     yield from (f"{name} {rate:.2f}" for rate, name in found)
 
 
