@@ -20,7 +20,7 @@ from typing import Any
 
 from tests.bench.figures import Figure
 from tests.bench.house import House, Worker, resident
-from tests.bench.readers import streams
+from tests.bench.readers import reader
 from tests.chaos.rig import family, until
 
 TURNS, FROM, EACH, SLOTS, CLIENTS = 5_000, 500, 20, 8, 12
@@ -119,13 +119,13 @@ class _Clients:
             return self._sent == self.ended
 
     def _go_on(self) -> None:
-        with streams(self._rig) as follow:
+        with reader(self._rig) as client:
             while turns := self._share():
-                session = self._rig.session()
+                session = client.session()
                 for _ in range(turns):
                     if not self._may_send():
                         return
-                    last = follow(self._rig.send(session, "go on"))
+                    last = client.follow(client.send(session, "go on"))
                     assert (last["status"], last["answer"]) == ("done", "so it is"), last
                     with self._lock:
                         self.ended += 1

@@ -1,10 +1,12 @@
-"""A turn followed on its stream to its end, over one connection that is kept: what a client does, at little cost."""
+"""A client of the API over one connection that is kept: makes sessions, sends turns, follows each on its stream to its
+end. It waits as long as a crowded machine takes."""
 
 from __future__ import annotations
 
 import contextlib
 import http.client
-from collections.abc import Callable, Generator
+from collections.abc import Generator
+from http.client import HTTPConnection, HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,26 +17,47 @@ from tests.chaos.rig import Rig
 _WAIT_S = 600.0
 
 
-@contextlib.contextmanager
-def streams(rig: Rig) -> Generator[Callable[[str], dict[str, Any]]]:
-    """A function that gives the data of a turn's `turn.finished`. One thread's alone."""
-    facts = rig.facts
-    parts = urlsplit(str(facts["url"]))
-    headers = {"Authorization": f"Bearer {facts['token']}"}
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_WAIT_S)
+class Reader:
+    """One thread's alone."""
 
-    def follow(turn: str) -> dict[str, Any]:
-        connection.request("GET", f"/v1/turns/{turn}/events", headers=headers)
-        with connection.getresponse() as answer:
-            assert answer.status == 200, answer.read()
+    def __init__(self, connection: HTTPConnection, token: str) -> None:
+        self._connection = connection
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def session(self) -> str:
+        return self._post("/v1/sessions", {}, 201)["id"]
+
+    def send(self, session: str, text: str) -> str:
+        return self._post(f"/v1/sessions/{session}/turns", {"input": text}, 202)["turn"]["id"]
+
+    def follow(self, turn: str) -> dict[str, Any]:
+        """The data of its `turn.finished`."""
+        with self._asked("GET", f"/v1/turns/{turn}/events", None, 200) as answer:
             kind, found = b"", None
             while line := answer.readline():
                 if line.startswith(b"event: "):
                     kind = line[7:].rstrip()
                 elif line.startswith(b"data: ") and kind == b"turn.finished":
                     found = orjson.loads(line[6:])
-            assert found is not None, f"the stream of {turn} ended before its turn"
-            return found
+        assert found is not None, f"the stream of {turn} ended before its turn"
+        return found
 
-    with contextlib.closing(connection):
-        yield follow
+    def _post(self, path: str, body: dict[str, Any], wanted: int) -> dict[str, Any]:
+        with self._asked("POST", path, orjson.dumps(body), wanted) as answer:
+            return orjson.loads(answer.read())
+
+    def _asked(self, method: str, path: str, body: bytes | None, wanted: int) -> HTTPResponse:
+        self._connection.request(method, path, body, self._headers)
+        answer = self._connection.getresponse()
+        assert answer.status == wanted, answer.read()
+        return answer
+
+
+@contextlib.contextmanager
+def reader(rig: Rig) -> Generator[Reader]:
+    facts = rig.facts
+    parts = urlsplit(str(facts["url"]))
+    with contextlib.closing(
+        http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_WAIT_S)
+    ) as connection:
+        yield Reader(connection, facts["token"])
