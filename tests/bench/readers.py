@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-from collections.abc import Generator
+import time
+from collections.abc import Generator, Mapping
 from http.client import HTTPConnection, HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import orjson
 
@@ -43,14 +45,23 @@ class Reader:
         return found
 
     def _post(self, path: str, body: dict[str, Any], wanted: int) -> dict[str, Any]:
-        with self._asked("POST", path, orjson.dumps(body), wanted) as answer:
+        key = {"Idempotency-Key": str(uuid4())}
+        with self._asked("POST", path, orjson.dumps(body), wanted, key) as answer:
             return orjson.loads(answer.read())
 
-    def _asked(self, method: str, path: str, body: bytes | None, wanted: int) -> HTTPResponse:
-        self._connection.request(method, path, body, self._headers)
-        answer = self._connection.getresponse()
-        assert answer.status == wanted, answer.read()
-        return answer
+    def _asked(
+        self, method: str, path: str, body: bytes | None, wanted: int, more: Mapping[str, str] | None = None
+    ) -> HTTPResponse:
+        """Asked again, as the answer says, where the database was too slow for the API."""
+        until = time.monotonic() + _WAIT_S
+        while True:
+            self._connection.request(method, path, body, self._headers | dict(more or {}))
+            answer = self._connection.getresponse()
+            if answer.status != 503 or time.monotonic() > until:
+                assert answer.status == wanted, answer.read()
+                return answer
+            answer.read()
+            time.sleep(1)
 
 
 @contextlib.contextmanager
