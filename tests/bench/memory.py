@@ -119,7 +119,7 @@ class _Clients:
             return self._sent == self.ended
 
     def _go_on(self) -> None:
-        with reader(self._rig) as client:
+        with reader(self._rig, self._stop) as client:
             while turns := self._share():
                 session = client.session()
                 for _ in range(turns):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import threading
 import time
 from collections.abc import Generator, Mapping
 from http.client import HTTPConnection, HTTPResponse
@@ -20,10 +21,11 @@ _WAIT_S = 600.0
 
 
 class Reader:
-    """One thread's alone."""
+    """One thread's alone. Once `stop` is set it raises at the next line that comes, be it a heartbeat."""
 
-    def __init__(self, connection: HTTPConnection, token: str) -> None:
+    def __init__(self, connection: HTTPConnection, token: str, stop: threading.Event) -> None:
         self._connection = connection
+        self._stop = stop
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def session(self) -> str:
@@ -37,6 +39,7 @@ class Reader:
         with self._asked("GET", f"/v1/turns/{turn}/events", None, 200) as answer:
             kind, found = b"", None
             while line := answer.readline():
+                assert not self._stop.is_set(), "stopped"
                 if line.startswith(b"event: "):
                     kind = line[7:].rstrip()
                 elif line.startswith(b"data: ") and kind == b"turn.finished":
@@ -65,10 +68,10 @@ class Reader:
 
 
 @contextlib.contextmanager
-def reader(rig: Rig) -> Generator[Reader]:
+def reader(rig: Rig, stop: threading.Event) -> Generator[Reader]:
     facts = rig.facts
     parts = urlsplit(str(facts["url"]))
     with contextlib.closing(
         http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_WAIT_S)
     ) as connection:
-        yield Reader(connection, facts["token"])
+        yield Reader(connection, facts["token"], stop)

@@ -42,6 +42,6 @@ def test_a_message_of_which_nothing_is_written_counts_by_its_blocks() -> None:
     assert [written(kept, [key(number, "a" * 1_000) for number in range(20)], ()) for _ in range(2)] == [20, 20]
 
 
-def test_many_short_messages_count_by_their_number() -> None:
-    kept = Kept(10 * (ENTRY_CHARS + STRING_CHARS))
-    assert [written(kept, [key(number) for number in range(20)], ("a",)) for _ in range(2)] == [20, 20]
+def test_short_messages_count_by_what_an_entry_and_each_string_take() -> None:
+    kept = Kept(10 * (ENTRY_CHARS + 3 * STRING_CHARS + 4))
+    assert [written(kept, [key(number) for number in range(11)], ("abc",)) for _ in range(2)] == [11, 11]
