@@ -13,12 +13,15 @@ from urllib.parse import parse_qs, urlsplit
 
 import structlog
 from celery import Celery
+from celery.worker import state
 
 from shared.values import QUEUES, TurnClass
 
 LOOK = "nightshift.look"
 CHORE = "nightshift.chore"
 EXPIRES_S = 60
+MOST_REVOKED = 1_000
+"""Names of rings that came too late: Celery would keep 50,000 of them for three hours, 12 MB, to know them again."""
 _SILENCE_S = 1.0
 log = structlog.get_logger("doorbell")
 
@@ -37,6 +40,8 @@ def broker_url(redis_url: str) -> str:
 def celery_app(redis_url: str, *, connections: int = 10) -> Any:
     """The one Celery configuration (untyped, as Celery is): JSON, early acks, no results, bounded sockets.
     `connections` bounds the pool."""
+    revoked: Any = state.revoked
+    revoked.maxlen = MOST_REVOKED
     app: Any = Celery("nightshift", broker=broker_url(redis_url), set_as_current=False)
     app.conf.update(
         task_serializer="json",

@@ -7,6 +7,7 @@ compaction makes.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -42,7 +43,8 @@ def of_prefix(database: Database, digest: str) -> tuple[str, ...]:
 def named(tools_text: str) -> tuple[str, ...]:
     """The tools that a prompt offers, by the names that they have now, sorted."""
     offered = cast("list[dict[str, Any]]", canonical.load_strict(tools_text or "[]"))
-    return tuple(sorted({registry.current(str(tool["name"])) for tool in offered}))
+    # One string a name, however many prompts are remembered with it.
+    return tuple(sorted({sys.intern(registry.current(str(tool["name"]))) for tool in offered}))
 
 
 def chosen(settings: Settings, kind: SessionKind, listed: Sequence[str] | None) -> tuple[str, ...]:

@@ -24,6 +24,11 @@ TICK = os.sysconf("SC_CLK_TCK")
 SMALL_MODEL = "claude-sonnet-5-5"
 
 
+def resident(pid: int) -> int:
+    """Bytes in memory."""
+    return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 @dataclass(slots=True)
 class Worker:
     process: subprocess.Popen[str]
@@ -31,8 +36,7 @@ class Worker:
     @property
     def rss(self) -> int:
         """Bytes in memory."""
-        pages = Path(f"/proc/{self.process.pid}/statm").read_text("ascii").split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        return resident(self.process.pid)
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ SMALL: Mapping[str, tuple[Any, Mapping[str, object]]] = {
     "compaction": (compaction, {"ARCHIVED": 30, "LONG": 30, "LIVE": 10, "SESSIONS": 1, "ROUNDS": 1}),
     "floor": (floor, {}),
     "limits": (limits, {"PER_MINUTE": 600, "MINUTES": 0.02, "SESSIONS": 8, "SLOTS": 4}),
-    "memory": (memory, {"TURNS": 12, "FROM": 4, "SESSIONS": 2, "SLOTS": 2}),
+    "memory": (memory, {"TURNS": 12, "FROM": 4, "EACH": 3, "SLOTS": 2, "CLIENTS": 3}),
     "providers": (providers, {"ROUNDS": 3, "EVENTS": 20, "STREAMS": 2, "SECONDS": 0.2}),
     "search": (search, {"SESSIONS": 100, "EACH": 1, "ROUNDS": 1}),
 }

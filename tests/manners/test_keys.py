@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from shared import stream
 from shared.providers.configured import Order
+from workers.manners import alone as alone_module
+from workers.manners import fleet as fleet_module
 from workers.manners.fleet import Fleet
 from workers.manners.terms import ANY, Asked, Limit, Told, Took, Wait, Window
 
@@ -362,3 +364,21 @@ def test_every_key_in_redis_has_a_time_to_live(redis_url: str) -> None:
     found = [name for name in (made.provider, *made.names) if client.exists(f"nightshift:manners:{name}")]
     assert len(found) == 3
     assert all(client.pttl(f"nightshift:manners:{name}") > 0 for name in found)
+
+
+def test_keys_that_were_exchanged_are_forgotten_and_those_in_use_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (fleet_module, alone_module):
+        monkeypatch.setattr(module, "MOST_KEYS", 10)
+    made = Keys(Fleet(None, lambda: 1), 1, Limit(6_000.0), "fill_first")
+    first = made.names[0]
+    made.tell(0, Told(Window(6_000, 6_000)))
+    for number in range(50):
+        for name in (first, f"exchanged:{number}"):
+            made.names = (name,)
+            assert isinstance(made.take(number), Took)
+            made.tell(number, Told(Window(6_000, 6_000)))
+    known = [value for owner in (made.fleet, made.fleet._alone) for value in vars(owner).values()]
+    sizes = [len(cast("dict[object, object]", one)) for one in known if isinstance(one, dict)]
+    assert len(sizes) == 5
+    assert max(sizes) == 10
+    assert first in made.fleet._limits

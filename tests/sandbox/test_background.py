@@ -237,3 +237,35 @@ def test_a_ring_tells_what_is_gone() -> None:
     begin, data = ring.read(0, 5)
     assert (begin, data) == (MOST + 10, b"xxxxx")
     assert ring.end == 2 * MOST + 10
+
+
+def over(result: ToolResult) -> bool:
+    return result.text.splitlines()[-1].startswith("[over: ")
+
+
+@needs_a_wall
+def test_of_what_is_over_the_output_is_kept_within_a_bound_of_all_turns(
+    worker: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "MOST_ENDED_BYTES", 25_000)
+    runs = [_context(worker, _held(worker)) for _ in range(3)]
+    told: list[str] = []
+    for run in runs:
+        name = begin(run, "head -c 10000 /dev/zero | tr '\\0' x")
+        assert "xxx" in poll_until(run, name, over).text
+    for run in runs:
+        told.append(terminal.run(run, {"process": "p1.0"}).text)
+        BACKGROUNDS.end_turn(run.turn, 10)
+    assert ["xxx" in one for one in told] == [False, True, True]
+    assert told[0].startswith("[over: exit 0")
+    assert "next offset 10000, bytes before 10,000 are gone" in told[0]
+
+
+def test_a_turn_begins_no_more_than_so_many_one_after_another(
+    run: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "MOST_BEGUN", 2)
+    for ordinal in range(2):
+        poll_until(run, begin(run, "true", ordinal), over)
+    with pytest.raises(ToolRefused, match="has begun 2 processes"):
+        begin(run, "true", 2)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
 
 from shared.settings import Settings
 from shared.values import Repeat
+from workers.tools import availability as availability_module
 from workers.tools.availability import HICCUP_S, KEPT_S, Availability
 from workers.tools.context import Arguments, ToolContext, ToolResult
 from workers.tools.tool import Tool
@@ -48,6 +52,15 @@ class World:
 
 def test_a_tool_without_a_probe_lacks_nothing() -> None:
     assert Availability().lacks(_tool(None), SETTINGS) is None
+
+
+def test_tools_that_are_called_otherwise_each_time_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(availability_module, "MOST_TOOLS", 10)
+    made = Availability()
+    for number in range(95):
+        assert made.lacks(replace(_tool(lambda _: None), name=f"tool_{number}"), SETTINGS) is None
+    kept = [cast("dict[str, object]", one) for one in vars(made).values() if isinstance(one, dict)]
+    assert [len(one) for one in kept] == [5, 5, 5]
 
 
 def test_an_answer_holds_for_half_a_minute() -> None:

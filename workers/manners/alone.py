@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from workers.manners.terms import (
     HALF,
     LEAST_SLEEP_MS,
     MINUTE_MS,
+    MOST_KEYS,
     OF_A_BUCKET,
     PATIENCE_MS,
     PROBE_LOOK_MS,
@@ -89,27 +89,38 @@ class Alone:
 
     def __init__(self, workers: Callable[[], int] = lambda: 1) -> None:
         self._workers = workers
-        self._states: defaultdict[str, _State] = defaultdict(_State)
+        self._states: dict[str, _State] = {}
         self._lock = threading.Lock()
+
+    def _of(self, name: str) -> _State:
+        """Who was asked last stands last, and who was asked first goes where there is no room: a key that was
+        exchanged, for one that is in use is asked with every call."""
+        state = self._states.pop(name, None)
+        if state is None:
+            state = _State()
+            if len(self._states) >= MOST_KEYS:
+                del self._states[next(iter(self._states))]
+        self._states[name] = state
+        return state
 
     def take(self, asked: Asked, memories: Sequence[str] = ()) -> Took | Wait:
         """`memories` of the provider and of its keys, as Redis told them last."""
         share = 1 / max(1, self._workers())
         with self._lock:
             for name, memory in zip((asked.provider, *asked.keys), memories, strict=False):
-                self._states[name].recall(memory, asked.now_ms)
+                self._of(name).recall(memory, asked.now_ms)
             return self._take(asked, share)
 
     def release(self, names: Sequence[str]) -> None:
         with self._lock:
             for name in names:
-                self._states[name].probe = 0.0
+                self._of(name).probe = 0.0
 
     def _take(self, asked: Asked, share: float) -> Took | Wait:
-        now, rest, mine = asked.now_ms, self._states[asked.provider], asked.requests < 0
+        now, rest, mine = asked.now_ms, self._of(asked.provider), asked.requests < 0
         if (wait := rest.closed(now, mine=mine)) > 0:
             return Wait(math.ceil(wait), resting=True, strikes=rest.strikes)
-        keys = [self._states[name] for name in asked.keys]
+        keys = [self._of(name) for name in asked.keys]
         shut = [wait for one in keys if (wait := one.closed(now, mine=mine)) > 0]
         found = [self._open(asked, at, one, share) for at, one in enumerate(keys) if one.closed(now, mine=mine) <= 0]
         if not found:
@@ -169,8 +180,8 @@ class Alone:
     def tell(self, provider: str, key: str, told: Told, now_ms: float, *, ok: bool, more: float = 0.0) -> None:
         share = 1 / max(1, self._workers())
         with self._lock:
-            state = self._states[key]
-            for one in (self._states[provider], state) if ok else ():
+            state = self._of(key)
+            for one in (self._of(provider), state) if ok else ():
                 if one.strikes and one.until <= now_ms:
                     one.until, one.strikes, one.probe = 0.0, 0, 0.0
             if told.requests is not None:
@@ -188,7 +199,7 @@ class Alone:
 
     def cool(self, name: str, now_ms: float, told_ms: float, first_ms: float, longest_ms: float) -> tuple[float, int]:
         with self._lock:
-            state = self._states[name]
+            state = self._of(name)
             if state.until <= now_ms:
                 state.strikes += 1
             elif told_ms == 0:

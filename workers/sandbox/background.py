@@ -24,6 +24,11 @@ from workers.tools.context import ToolContext, ToolLost, ToolRefused, ToolStoppe
 
 MOST_OF_TURN = 4
 MOST_HERE = 32
+MOST_BEGUN = 100
+"""Of one turn, one after another: how each ended is kept while the turn lives, be it asleep."""
+MOST_ENDED_BYTES = 32 << 20
+"""Of output that is kept of processes that are over, by all turns of this worker: a turn may begin one after another,
+and sleep for days with what they wrote. Beyond it the output of those that ended first is gone, how they ended not."""
 _LOOK_S = 0.2
 _ASK_EVERY_S = 2.0
 GoingOn = Callable[[list[str]], Mapping[str, bool]]
@@ -50,6 +55,7 @@ class Backgrounds:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._of: dict[str, dict[str, Process]] = {}
+        self._ended: list[Process] = []  # in the order of their ends, of turns that are known here
         self._watched = False
         self._claim: Callable[[], object] = _nothing
 
@@ -65,6 +71,10 @@ class Backgrounds:
             mine = self._of.setdefault(context.turn, {})
             if sum(not one.over.is_set() for one in mine.values()) >= MOST_OF_TURN:
                 raise ToolRefused(f"{MOST_OF_TURN} processes run in the background already; end one of them first")
+            if len(mine) >= MOST_BEGUN:
+                raise ToolRefused(
+                    f"this turn has begun {MOST_BEGUN} processes in the background; run it in the foreground"
+                )
             if sum(not one.over.is_set() for of in self._of.values() for one in of.values()) >= MOST_HERE:
                 raise ToolRefused("this worker runs as many background processes as it may; run it in the foreground")
             mine[name] = process
@@ -101,6 +111,7 @@ class Backgrounds:
         """Ends all that runs for the turn and forgets it."""
         with self._lock:
             gone = self._of.pop(turn, {})
+            self._ended = [one for one in self._ended if one.turn != turn]
         for process in gone.values():
             process.stop.set()
         for process in gone.values():
@@ -154,6 +165,15 @@ class Backgrounds:
                 _log.error("background.failed", error=type(error).__name__)
                 process.lost = "nobody knows how it ended: its watcher failed"
         process.over.set()
+        self._make_room(process)
+
+    def _make_room(self, ended: Process) -> None:
+        with self._lock:
+            if self._of.get(ended.turn, {}).get(ended.name) is not ended:
+                return
+            self._ended.append(ended)
+            while sum(one.ring.size for one in self._ended) > MOST_ENDED_BYTES:
+                self._ended.pop(0).ring.forget()
 
 
 def _nothing() -> None:

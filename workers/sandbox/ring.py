@@ -22,6 +22,17 @@ class Ring:
                 self._from += len(self._data) - MOST
                 del self._data[:-MOST]
 
+    def forget(self) -> None:
+        """Keep nothing of what came."""
+        with self._lock:
+            self._from += len(self._data)
+            self._data = bytearray()
+
+    @property
+    def size(self) -> int:
+        """Bytes that are kept."""
+        return len(self._data)
+
     @property
     def end(self) -> int:
         with self._lock:

@@ -19,6 +19,8 @@ from workers.tools.tool import Tool
 KEPT_S = 30.0
 HICCUP_S = 60.0
 _MOST_WHY = 300
+MOST_TOOLS = 2_000
+"""Of which anything is remembered: a tool server may call its tools otherwise each time it is asked."""
 _log = structlog.stdlib.get_logger(__name__)
 
 
@@ -47,6 +49,9 @@ class Availability:
         if tool.lacks is None:
             return None
         with self._lock:
+            if tool.name not in self._probing and len(self._probing) >= MOST_TOOLS:
+                for known in (self._probing, self._kept, self._worked):
+                    known.clear()
             probing = self._probing.setdefault(tool.name, threading.Lock())
         with probing:
             kept = self._kept.get(tool.name)

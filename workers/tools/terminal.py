@@ -48,9 +48,10 @@ def _wanted(command: str, seconds: float) -> boxed.Wanted:
 
 def _begin(context: ToolContext, command: str, seconds: float) -> ToolResult:
     store = store_of(context)
+    database = store.database  # by itself: who asks for as long as the process lives must not keep this turn's store
     name = f"p{context.step}.{context.ordinal}"
     boot = standing.begin(store, name, seconds + boxed.GRACE_S)
-    BACKGROUNDS.watched(lambda turns: standing.going_on(store.database, turns, boot))
+    BACKGROUNDS.watched(lambda turns: standing.going_on(database, turns, boot))
     try:
         BACKGROUNDS.begin(context, wall.way(), _wanted(command, seconds), name)
     except (ToolRefused, ToolStopped):

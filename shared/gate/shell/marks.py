@@ -69,7 +69,7 @@ def certain(word: str) -> bool:
     return not any(mark in word for mark in (UNKNOWN, STAR, ONE))
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)  # each may take 100 kB, as measured with words of `_MOST_CHARS` that are all patterns
 def _pattern(word: str) -> Any:
     return _re2.compile("(?is)" + "".join(_WILD.get(char) or cast("str", _re2.escape(char)) for char in word))
 
