@@ -15,9 +15,9 @@ from typing import Any
 import anthropic
 import httpx2
 
-from workers.providers import events, sizes, translate
+from workers.providers import aws, events, sizes, translate
 from workers.providers.assembly import Assembly, BadStream, TooLarge, UnexpectedBlock
-from workers.providers.client import READ_S, Client, Provider, close_client, open_client, post
+from workers.providers.client import READ_S, Client, Provider, Target, close_client, open_client, post
 from workers.providers.faults import CallCut, CallFailed, ProviderCut
 from workers.providers.reading import Reader, parser, reader
 from workers.providers.replies import Delta, Reply
@@ -31,6 +31,7 @@ __all__ = [
     "Client",
     "Provider",
     "ProviderCut",
+    "Target",
     "Timeouts",
     "close_client",
     "open_client",
@@ -67,6 +68,7 @@ class _Call:
     line: Line
     made: Assembly
     reader: Reader
+    target: Target
     response: httpx2.Response | None = None
 
     def context(self) -> translate.Context:
@@ -87,8 +89,9 @@ def stream(
     sink: Callable[[Delta], None],
     cancel: Cancel,
     timeouts: Timeouts | None = None,
+    target: Target | None = None,
 ) -> Reply:
-    """The reply to `body`, the whole request as it goes out (with `"stream":true`).
+    """The reply to `body`, the whole request as it goes out (with `"stream":true`, or `target` to say so).
 
     Raises CallFailed (ProviderCut once the answer had begun) and CallCut when `cancel` was used. What `sink` raises
     ends the call and is passed on.
@@ -108,7 +111,7 @@ def stream(
     made = Assembly(sink, since_ms=lambda: (time.monotonic() - began) * 1_000, hour_marks=lambda: HOUR_MARK in body)
     if asked is not None:
         made.most_chars = sizes.most_chars(asked)
-    call = _Call(client, body, line, made, reader(client.declared, made))
+    call = _Call(client, body, line, made, reader(client.declared, made), target or Target())
     if cancel.reason is not None:
         raise CallCut(cancel.reason)
     with in_call(line):
@@ -128,13 +131,14 @@ def stream(
 
 def _run(call: _Call) -> httpx2.Response:
     """Reads the answer to its end. Afterwards the reply is whole, or an error was raised."""
-    response = call.response = post(call.client, call.body)
+    response = call.response = post(call.client, call.body, call.target)
+    call.made.known_as = translate.request_id(response.headers)
     if response.extensions[ENCODING] not in (b"", b"identity"):
         raise call.context().failed("provider_encoded", "the provider's answer is compressed, which was not asked for")
     if not response.is_success:  # of Anthropic's wire the SDK has raised it
         raise translate.of_answer(response.status_code, _told(response, call), response.headers, call.context())
     try:
-        if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        if response.headers.get("content-type", "").lower().startswith(("text/event-stream", aws.EVENTS)):
             _read_stream(response, call)
         else:
             _read_whole(response, call)
@@ -154,7 +158,9 @@ def _read_stream(response: httpx2.Response, call: _Call) -> None:
     line, made = call.line, call.made
     line.renew()
     chunks = response.iter_raw()
-    for event in events.read(chunks, parser(call.client.declared), line.renew):
+    framed = response.headers["content-type"].lower().startswith(aws.EVENTS)
+    told_of = aws.frames(chunks) if framed else events.read(chunks, parser(call.client.declared), line.renew)
+    for event in told_of:
         told = translate.error_within(event)
         if told is not None:
             raise translate.of_answer(200, told, response.headers, call.context())
