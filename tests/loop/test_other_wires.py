@@ -14,7 +14,13 @@ from tests.ground import Rehearsal, ground
 
 @pytest.mark.parametrize(
     ("name", "model"),
-    [("openai", "gpt-6.1-sol"), ("azure", "gpt-5.5"), ("openrouter", "claude-sonnet-5-5"), ("custom", "smollm2")],
+    [
+        ("openai", "gpt-6.1-sol"),
+        ("azure", "gpt-5.5"),
+        ("openrouter", "claude-sonnet-5-5"),
+        ("custom", "smollm2"),
+        ("bedrock", "global.anthropic.claude-sonnet-5-5"),
+    ],
 )
 def test_a_turn_with_tools_is_done_and_each_call_is_replayed_byte_for_byte(
     database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path, name: str, model: str

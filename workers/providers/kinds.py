@@ -153,6 +153,8 @@ ANSWERED: tuple[Row, ...] = (
         _of(429), upstream=True),
     Row("upstream_rate_limit", RETRY, "the server behind the aggregator is at its limit", "OpenRouter: its sentence",
         _of(429), ("rate-limited upstream",)),
+    Row("rate_limit", BUSY, "the provider's rate limit is reached", "Bedrock: throttlingException in a stream",
+        _of(429), ("throttlingexception",), within=True),
     Row("upstream_rate_limit", RETRY, "the server behind the aggregator is at its limit",
         "OpenRouter: an error while generating; a key at its limit is refused before", _of(429), within=True),
     Row("daily_limit", ANOTHER_KEY, "the provider's limit of a day is reached", "Gemini: ...PerDay; OpenRouter: free",
