@@ -13,8 +13,11 @@ from urllib.parse import urlsplit
 from shared.request.cache_plan import ANTHROPIC, UNMARKED, Route
 from shared.request.marked import Ttl
 
+BEGINS = ("AKIA", "ASIA")
+"""Access keys, for long and for a while; those need their session token."""
 _ACCESS = re.compile(
-    r"((?:AKIA|ASIA)[A-Z0-9]{8,124}):([A-Za-z0-9/+=]{16,256})(?::([A-Za-z0-9/+=._-]{16,8192}))?", re.ASCII
+    r"(AKIA[A-Z0-9]{8,124}|ASIA[A-Z0-9]{8,124}(?=.*:.*:)):([A-Za-z0-9/+=]{16,256})(?::([A-Za-z0-9/+=._-]{16,8192}))?",
+    re.ASCII,
 )
 _REGION = re.compile(r"(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z]{2,4}(?:-[a-z]+)+-\d)\.")
 _REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from shared.errors import SettingsError
 from shared.providers import aws
 from shared.providers.declaration import PATHS, Auth, Declaration
+from shared.providers.resolve import KEY
 from shared.request.dialect import Wire
 from workers.providers import events
 
@@ -36,9 +37,14 @@ def ready(declared: Declaration) -> None:
 
 
 def signer(key: str, declared: Declaration) -> Signed | None:
-    """None for a bearer token, which is a header like any other. Raises SettingsError where the region is not told."""
-    found = aws.access(key) if declared.auth is Auth.AWS else None
+    """None for a bearer token, which is a header like any other. Raises SettingsError where the region is not told, or
+    the access key is half of one."""
+    if declared.auth is not Auth.AWS:
+        return None
+    found = aws.access(key)
     if found is None:
+        if key.startswith(aws.BEGINS):  # a secret that would go out as a bearer token
+            raise SettingsError(f"{KEY}: an access key of AWS is written id:secret, or id:secret:session token")
         return None
     where = aws.region(declared.base_url, os.environ)
     if where is None:
