@@ -249,6 +249,10 @@ HTTP: tuple[Fault, ...] = (
 )
 
 CUT = "stream_cut"
+UPSTREAM = {
+    "id": "gen-1", "provider": "Somebody",
+    "error": {"code": 429, "message": "it returned an error", "metadata": {"provider_name": "Somebody", "raw": "slow"}},
+}  # fmt: skip
 BODIES: tuple[Fault, ...] = (
     Fault("a page as a 200", same(answer(200, HTML, kind="text/html")), "not_an_api"),
     Fault("nothing as a 200", same(answer(200, b"")), "empty"),
@@ -331,6 +335,19 @@ BODIES: tuple[Fault, ...] = (
         ),
         "server_error",
         wires=("chat_completions",),
+    ),
+    Fault(
+        "an aggregator's upstream at its limit (OpenRouter)",
+        broken(lambda _: events([data(UPSTREAM)]), lambda _: answer(200, json.dumps(UPSTREAM).encode())),
+        "upstream_rate_limit",
+        wires=("chat_completions",),
+    ),
+    Fault(
+        "an aggregator's upstream at its limit, after words (OpenRouter)",
+        lambda s, _: events([*_halfway(s), data(UPSTREAM)]),
+        "upstream_rate_limit",
+        wires=("chat_completions",),
+        forms=("streamed",),
     ),
     Fault("more words than were asked for", says(Said(text="x" * 200_000)), "reply_too_large"),
     Fault(

@@ -26,6 +26,7 @@ from shared.request import assembled, blocks, converse, foreign
 from shared.request.assembled import Message, Piece, Request
 from shared.request.cache_plan import ANTHROPIC, UNMARKED, PlanState, place
 from shared.request.dialect import Wire
+from shared.request.estimate import factor
 from shared.request.marked import Ttl
 from shared.settings import Settings, load
 from tests.providers.caller import client_of
@@ -199,6 +200,7 @@ def test_cache_points_are_sent_to_models_that_take_them_and_for_no_longer_than_t
 
 def test_windows_are_those_of_the_model_by_whatever_name_and_prices_those_of_the_region() -> None:
     assert limits(CLAUDE) == limits("claude-sonnet-4-5")
+    assert factor(CLAUDE) == factor("claude-sonnet-4-5") != factor("global.anthropic.claude-opus-5-5")
     assert limits("global.anthropic.claude-opus-5-5").window == 1_000_000
     assert limits(f"arn:aws:bedrock:eu-west-1:123456789012:inference-profile/{CLAUDE}").known
     assert not limits("us.amazon.nova-pro-v1:0").known
