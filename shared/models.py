@@ -53,12 +53,14 @@ TABLE: dict[str, Limits] = {
 0.2.3, and what they can write is a cautious guess."""
 
 _DATE = re.compile(r"-\d{8}$")
+_BEDROCK = re.compile(r"^(?:.*[./])?(?:anthropic|openai)\.([a-z].*?)(?:-v\d+)?(?::\d+(?::\w+)?)?$")
+"""Names there: `us.anthropic.claude-sonnet-4-5-20250929-v1:0`: whence, the maker, the model, a version."""
 
 
 def limits(model: str, *, told: int | None = None, otherwise: int | None = None) -> Limits:
     """The limits of a model by its name, with or without its maker's and the date of its snapshot. `told` is a window
     that whoever runs the model has set, and counts before the catalogue; `otherwise` one for what is not in it."""
-    known = TABLE.get(_DATE.sub("", model.strip().lower()).rsplit("/", 1)[-1])
+    known = TABLE.get(_DATE.sub("", _BEDROCK.sub(r"\1", model.strip().lower())).rsplit("/", 1)[-1])
     if told is None and known is not None:
         return known
     window = told or otherwise

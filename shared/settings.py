@@ -45,7 +45,7 @@ class Settings(BaseModel):
 
     provider: str = ""
     """Which provider answers, by its name (`shared.providers.table`); told by the address where it is not set."""
-    provider_kind: Literal["anthropic", "chat_completions", "responses"] | None = None
+    provider_kind: Literal["anthropic", "chat_completions", "responses", "bedrock_converse"] | None = None
     """The wire, where it is another than the provider's own."""
     provider_streams: bool = True
     context_window: int | None = Field(default=None, ge=1_024)

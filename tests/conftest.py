@@ -17,7 +17,7 @@ from deploy.local.servers import Servers, ephemeral
 from shared.store import migrate
 from tests.ground import Rehearsal, drop_database, rehearsing
 
-for _name in [n for n in os.environ if n.endswith("_API_KEY") or n.startswith("NIGHTSHIFT_")]:
+for _name in [n for n in os.environ if n.endswith("_API_KEY") or n.startswith(("NIGHTSHIFT_", "AWS_"))]:
     del os.environ[_name]  # tests never read a provider key, nor a setting of the person who runs them
 
 

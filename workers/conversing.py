@@ -96,6 +96,7 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
             cancel=cancel,
             timeouts=wire.Timeouts(first_byte_s=settings.first_byte_timeout_s, between_s=settings.read_timeout_s),
             heard=partial(routing.heard, ports, held, ticket),
+            target=wire.Target(held.claim.model, streamed=settings.provider_streams),
         )
     except CallCut as cut:
         routing.cut(ports, held, ticket, began=cut.partial.began)

@@ -149,7 +149,7 @@ def switch(ports: Ports, held: Held, to: Link, why: str) -> None:
 
 
 def marks(ports: Ports, to: Link) -> bool:
-    return ports.routes.declared(to.provider).route.marks
+    return ports.routes.declared(to.provider).of_model(to.model).route.marks
 
 
 def _size(ports: Ports, held: Held, to: Link) -> int:

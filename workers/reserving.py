@@ -221,7 +221,7 @@ def _draft(
             f"the conversation needs about {projected} tokens and the window of {model} is {known.window}: "
             f"go on in a new session, or with a model that has a larger window",
         )
-    to = ports.routes.declared(held.claim.provider)
+    to = ports.routes.declared(held.claim.provider).of_model(model)
     most = to.head.least_output if purpose is Purpose.PING else ports.settings.max_output_tokens
     max_tokens = max(to.head.least_output, min(most, known.max_output, room))
     worst = prices.worst(

@@ -143,7 +143,8 @@ def take(ports: Ports, held: Held, link: Link, tokens: float) -> Ticket | Later 
         credential = pool[took.at]
         return Ticket(link, credential, routes.client(credential), asked, took.wait_ms / 1_000, took.strikes)
     except SettingsError as error:
-        return Nobody("provider_not_configured", f"{link.provider} cannot be asked here: {error.message}")
+        code = "provider_not_configured" if error.code == SettingsError.code else error.code
+        return Nobody(code, f"{link.provider} cannot be asked here: {error.message}")
 
 
 def stands(ports: Ports, held: Held, ticket: Ticket, *, waited: bool = False) -> float | None:

@@ -43,6 +43,8 @@ def key_of(http: HttpRequest) -> str:
     if not key:
         scheme, _, value = http.headers.get("authorization", "").partition(" ")
         key = value.strip() if scheme.lower() == "bearer" else ""
+        if scheme == "AWS4-HMAC-SHA256":  # who signed: the name of an access key; signatures are not checked here
+            key = value.partition("Credential=")[2].partition("/")[0]
     if not key:
         raise Refused("x-api-key header is required", "authentication_error")
     if key.startswith("invalid"):
@@ -66,7 +68,8 @@ def session_of(request: Any) -> str | None:
             known: Json = metadata
             user: Any = known.get("user_id")
             return user if isinstance(user, str) else None
-        foreign: Any = given.get("user")
+        of_bedrock: Any = object_or_empty(given.get("requestMetadata")).get("session")
+        foreign: Any = given.get("user", of_bedrock)
         return foreign if isinstance(foreign, str) else None
     return None
 

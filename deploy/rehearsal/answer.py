@@ -16,7 +16,7 @@ from deploy.rehearsal.cache import Bill, Pending
 from deploy.rehearsal.checks.limits import thinks
 from deploy.rehearsal.errors import Refused
 from deploy.rehearsal.http import Exchange, Header, HttpRequest
-from deploy.rehearsal.loose import is_object, object_or_empty
+from deploy.rehearsal.loose import Json, is_object, object_or_empty
 from deploy.rehearsal.policies import plan
 from deploy.rehearsal.reply import FaultKind, Reply
 from deploy.rehearsal.speech import NATIVE, Speech
@@ -24,12 +24,13 @@ from deploy.rehearsal.world import World
 
 JSON_TYPE: Final[Header] = ("content-type", "application/json")
 HANG_UP_ROUNDS: Final = 5
-_LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-STREAM_TYPE: Final[Header] = ("content-type", "text/event-stream; charset=utf-8")
+_LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxTokens")
 
 
-async def messages(world: World, http: HttpRequest, exchange: Exchange, speech: Speech = NATIVE) -> None:
-    """Answer one call in the wire that it came in."""
+async def messages(
+    world: World, http: HttpRequest, exchange: Exchange, speech: Speech = NATIVE, beside: Json | None = None
+) -> None:
+    """Answer one call in the wire that it came in. `beside` is what the address says of it."""
     started = world.now()
     call = ledger.Call(
         index=0,
@@ -46,6 +47,7 @@ async def messages(world: World, http: HttpRequest, exchange: Exchange, speech: 
     refusal: Refused | None = None
     try:
         parsed = read_json(http)
+        parsed = {**parsed, **beside} if beside and is_object(parsed) else parsed
     except Refused as error:
         refusal = error
     _describe(call, parsed)
@@ -88,7 +90,8 @@ def _refused_now(world: World, exchange: Exchange, call: ledger.Call, key: str, 
         return True
     now = world.now()
     standing = world.limits.ask(key, now)
-    call.told = limits.native(standing, now) if speech is NATIVE else limits.foreign(standing, now)
+    if speech.tells_limits:
+        call.told = limits.native(standing, now) if speech is NATIVE else limits.foreign(standing, now)
     if standing is None or standing.allowed:
         return False
     extra = [("retry-after", str(math.ceil(standing.retry_s))), *call.told]
@@ -112,6 +115,7 @@ def _describe(call: ledger.Call, parsed: Any) -> None:
         given: dict[str, Any] = parsed
         call.model = str(given.get("model", ""))
         call.stream = given.get("stream") is True
+        given = {**given, **object_or_empty(given.get("inferenceConfig"))}
         limit = next((given[name] for name in _LIMITS if name in given), None)
         call.max_tokens = limit if isinstance(limit, int) else None
 
@@ -209,10 +213,10 @@ async def _stream(
     begin()
     if fault is None and not reply.gap_s:
         _book(call, admitted, message.output)
-        exchange.whole_stream(200, headers(call, STREAM_TYPE, speech), b"".join(ready))
+        exchange.whole_stream(200, headers(call, ("content-type", speech.stream_type), speech), b"".join(ready))
         return
     _book(call, admitted, 1)
-    exchange.begin(200, headers(call, STREAM_TYPE, speech), ready[0])
+    exchange.begin(200, headers(call, ("content-type", speech.stream_type), speech), ready[0])
     for number, piece in enumerate(ready[1:-1]):
         if fault is not None and fault.after_chunks == number and await faults.amid(exchange, call, speech, fault):
             return

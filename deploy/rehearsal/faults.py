@@ -34,9 +34,11 @@ def refuse(
     code: str | None = None,
 ) -> None:
     """An error answer in the service's shape."""
+    status = speech.status_of(status)
     call.status = status
     call.error = message
     headers: list[Header] = [("content-type", "application/json"), (speech.id_header, call.request_id), *(extra or [])]
+    headers += speech.error_headers(kind)
     exchange.answer(status, headers, orjson.dumps(speech.error(kind, message, call.request_id, code)))
 
 
@@ -100,7 +102,7 @@ async def amid(exchange: Exchange, call: Call, speech: Speech, fault: Fault) -> 
             message = fault.message or MESSAGES.get(STATUS_OF.get(kind, 500), "Overloaded")
             exchange.finish(speech.error_event(kind, message, call.request_id))
         case FaultKind.GARBAGE:
-            exchange.finish(b"event: content_block_delta\ndata: {not json\n\n")
+            exchange.finish(speech.garbage)
         case FaultKind.STATUS | FaultKind.OVERFLOW | FaultKind.HTML | FaultKind.REDIRECT | FaultKind.NOTHING:
             return False
         case _:

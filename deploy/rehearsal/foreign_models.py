@@ -1,9 +1,11 @@
 """Owns the models of other makers, with the manners by which they break clients. Prices as published, November 2026."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Final
 
-from deploy.rehearsal.models import MODELS, Model, rates
+from deploy.rehearsal.models import MODELS, Model, Rates, rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ FOREIGN: dict[str, Model] = {
     )
 }
 
+_BEDROCK: Final = re.compile(r"([a-z-]+\.)?anthropic\.(claude-[a-z0-9-]+?)(?:-\d{8})?(?:-v\d+)?(?::\d+)?")
+
 MANNERS: dict[str, Manners] = {
     "deepseek-v4-pro": Manners(wants_reasoning=True),
     "gemini-3.8-flash": Manners(signs_calls=True),
@@ -55,8 +59,25 @@ MANNERS: dict[str, Manners] = {
 
 
 def model_of(name: str) -> Model | None:
-    """Claude too: routers speak chat completions for all."""
-    return FOREIGN.get(name) or MODELS.get(name)
+    """Claude too: routers speak chat completions for all, and Bedrock has it under names of its own."""
+    return FOREIGN.get(name) or MODELS.get(name) or _of_bedrock(name)
+
+
+@lru_cache(maxsize=256)
+def _of_bedrock(name: str) -> Model | None:
+    """`global.` costs what it costs at its maker's, a region a tenth more."""
+    found = _BEDROCK.fullmatch(name)
+    known = MODELS.get(found.group(2)) if found is not None else None
+    if found is None or known is None:
+        return None
+    if found.group(1) == "global.":
+        return replace(known, name=name)
+    cliff = None if known.cliff is None else (known.cliff[0], _a_tenth_more(known.cliff[1]))
+    return replace(known, name=name, rates=_a_tenth_more(known.rates), cliff=cliff)
+
+
+def _a_tenth_more(told: Rates) -> Rates:
+    return Rates(*(getattr(told, one.name) * 11 // 10 for one in fields(Rates)))
 
 
 def manners_of(name: str) -> Manners:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 
-from deploy.rehearsal import answer, control
+from deploy.rehearsal import answer, control, converse
 from deploy.rehearsal.admit import admit, key_of, read_json
 from deploy.rehearsal.errors import Refused, error_body
 from deploy.rehearsal.foreign import PATHS
@@ -25,6 +25,8 @@ async def route(world: World, http: HttpRequest, exchange: Exchange) -> None:
             await answer.messages(world, http, exchange)
         elif http.path in PATHS and http.method == "POST":
             await answer.messages(world, http, exchange, BY_WIRE[PATHS[http.path]])
+        elif http.method == "POST" and (asked := converse.asked(http.path)) is not None:
+            await answer.messages(world, http, exchange, BY_WIRE[converse.CONVERSE], asked)
         elif http.path.startswith(control.PREFIX):
             await control.handle(world, http, exchange)
         else:

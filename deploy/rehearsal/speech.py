@@ -1,4 +1,4 @@
-"""Owns what the three wires do differently with a reply and an error, as values: one for each wire."""
+"""Owns what the wires do differently with a reply and an error, as values: one for each wire."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,18 +6,20 @@ from typing import Any, Final
 
 import orjson
 
-from deploy.rehearsal import chat_events, events, foreign, responses_events
+from deploy.rehearsal import chat_events, converse, converse_events, events, foreign, responses_events
 from deploy.rehearsal.admit import Admitted, admit
+from deploy.rehearsal.converse import CONVERSE
 from deploy.rehearsal.errors import Refused, error_body
 from deploy.rehearsal.foreign import CHAT, RESPONSES
-from deploy.rehearsal.http import HttpRequest
+from deploy.rehearsal.http import Header, HttpRequest
 from deploy.rehearsal.loose import Json
 
 
 @dataclass(frozen=True, slots=True)
 class Speech:
     """`lay_out` reads a request into the form that policies know; `error` is a body, `error_event` one inside a stream;
-    `flood` is an event that carries so many words more; `id_header` names the request."""
+    `flood` is an event that carries so many words more; `id_header` names the request. `status_of` is what this wire
+    says for a status, `error_headers` what stands beside the error, `garbage` an event that cannot be read."""
 
     lay_out: Callable[[Any], Any]
     admit: Callable[[HttpRequest, Any, str, dict[str, int]], Admitted]
@@ -28,6 +30,11 @@ class Speech:
     flood: Callable[[str, str], bytes]
     id_header: str = "request-id"
     caches_by_itself: bool = False
+    tells_limits: bool = True
+    stream_type: str = "text/event-stream; charset=utf-8"
+    status_of: Callable[[int], int] = lambda status: status
+    error_headers: Callable[[str], list[Header]] = lambda _: []
+    garbage: bytes = b"event: content_block_delta\ndata: {not json\n\n"
 
 
 def _openai_error(kind: str, message: str, request_id: str, code: str | None = None) -> Json:  # noqa: ARG001 - in a header
@@ -82,6 +89,13 @@ BY_WIRE: Final = {
         lambda parsed: foreign.laid_out(RESPONSES, parsed), _of(RESPONSES), responses_events.whole,
         responses_events.pieces, _openai_error, _responses_event, responses_events.flood, "x-request-id",
         caches_by_itself=True,
+    ),
+    CONVERSE: Speech(
+        converse.laid_out, lambda _, request, key, windows: converse.admit(request, key, windows),
+        converse_events.whole, converse_events.pieces, converse_events.error, converse_events.error_event,
+        converse_events.flood, "x-amzn-requestid", stream_type=converse_events.STREAM_TYPE,
+        status_of=converse_events.status_of, tells_limits=False, error_headers=converse_events.error_headers,
+        garbage=converse_events.GARBAGE,
     ),
 }  # fmt: skip
 

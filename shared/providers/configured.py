@@ -23,7 +23,7 @@ class ProviderSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     base_url: str = ""
-    kind: Literal["anthropic", "chat_completions", "responses"] | None = None
+    kind: Literal["anthropic", "chat_completions", "responses", "bedrock_converse"] | None = None
     order: Order = "fill_first"
     requests_per_minute: int | None = Field(default=None, ge=1)
     tokens_per_minute: int | None = Field(default=None, ge=1)

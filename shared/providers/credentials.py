@@ -1,7 +1,8 @@
 """Owns where a provider's keys are: the environment, or files. Never the database, and no text of ours shows one.
 
 The process's own provider has NIGHTSHIFT_PROVIDER_KEY (or its own variable, such as ANTHROPIC_API_KEY); each provider
-has the variable of its declaration, and the same with `_2` to `_20` behind it; and the files of `keys/<provider>/` in
+has the variable of its declaration, and the same with `_2` to `_20` behind it (Bedrock also AWS's own three, as one
+key `id:secret[:session token]`, which is how a file has it); and the files of `keys/<provider>/` in
 the home (a `/` of its name written as `-`), each one key, readable by its owner alone. A file is read anew each time,
 so a key that is exchanged holds at once.
 """
@@ -13,7 +14,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from shared.providers import resolve
+from shared.providers import aws, resolve
+from shared.providers.declaration import Auth
 from shared.providers.table import known
 from shared.secrets import SecretUnusable, read_file
 
@@ -51,6 +53,9 @@ def credentials(settings: Settings, provider: str, environ: Mapping[str, str]) -
         for name in names if not own or not settings.rehearsal else ():
             if environ.get(name):
                 found.setdefault(environ[name], name.lower())
+        signing = aws.from_environ(environ) if declared.auth is Auth.AWS and not (own and settings.rehearsal) else ""
+        if signing:
+            found.setdefault(signing, aws.ID.lower())
     folder = settings.keys_folder / provider.replace("/", "-")
     for path in sorted(folder.glob("*"))[:MOST] if folder.is_dir() else ():
         try:
@@ -73,4 +78,5 @@ def known_keys(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...
     """Every key of every provider that may be spoken to, for the redactor."""
     linked = {one for links in resolve.chains_of(settings) for one in links}
     every = dict.fromkeys((*names(settings), *linked))
-    return tuple(one.key for name in every for one in credentials(settings, name, environ) if one.key != NO_KEY)
+    keys = (one.key for name in every for one in credentials(settings, name, environ) if one.key != NO_KEY)
+    return tuple(part for key in keys for part in aws.secrets_in(key))

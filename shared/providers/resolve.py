@@ -12,9 +12,9 @@ from urllib.parse import SplitResult, urlsplit
 from shared import models
 from shared.errors import SettingsError
 from shared.models import Limits
-from shared.providers import chains, table
-from shared.providers.declaration import PATHS, Declaration, Head, Reasoning
-from shared.providers.table import ANTHROPIC, CUSTOM, OPENAI, TABLE
+from shared.providers import aws, chains, table
+from shared.providers.declaration import PATHS, Auth, Declaration, Head, Reasoning
+from shared.providers.table import ANTHROPIC, BEDROCK, CUSTOM, OPENAI, TABLE
 from shared.request.cache_plan import ANTHROPIC as MARKED
 from shared.request.cache_plan import UNMARKED
 from shared.request.dialect import CallIds, Dialect, Wire
@@ -57,6 +57,8 @@ def with_key(settings: Settings, environ: Mapping[str, str]) -> Settings:
         return settings
     found = _named(settings.provider, settings.provider_base_url, settings.provider_kind, settings.model)
     key = environ.get(found.key_variable, "") if found.key_variable else ""
+    if not key and found.auth is Auth.AWS:
+        key = aws.from_environ(environ)
     return settings.model_copy(update={"provider_key": key}) if key else settings
 
 
@@ -102,11 +104,15 @@ def _named(provider: str | None, base_url: str, kind: str | None, model: str) ->
     if base_url:
         host = (_split(base_url).hostname or "").lower()
         for one in TABLE.values():
-            if any(host == known or (known.startswith(".") and host.endswith(known)) for known in one.hosts):
+            if one.is_at(host):
                 return one
+        if kind == Wire.CONVERSE:
+            return BEDROCK
         if kind == Wire.ANTHROPIC or (kind is None and model.startswith("claude-")):
             return ANTHROPIC
         return CUSTOM
+    if kind == Wire.CONVERSE:
+        return BEDROCK
     return ANTHROPIC if kind in (None, Wire.ANTHROPIC) else OPENAI
 
 
@@ -115,14 +121,31 @@ def _in_wire(found: Declaration, wire: Wire) -> Declaration:
     by = found.name
     match wire:
         case Wire.ANTHROPIC:
-            return replace(found, dialect=Dialect(wire, by), route=MARKED, head=Head(), reasoning=Reasoning.ITEMS)
+            return replace(
+                found, dialect=Dialect(wire, by), route=MARKED, routes=None, head=Head(), reasoning=Reasoning.ITEMS
+            )
         case Wire.RESPONSES:
             dialect = Dialect(wire, by, call_ids=CallIds.LONG)
-            return replace(found, dialect=dialect, route=UNMARKED, head=OPENAI.head, reasoning=Reasoning.ITEMS)
+            return replace(
+                found, dialect=dialect, route=UNMARKED, routes=None, head=OPENAI.head, reasoning=Reasoning.ITEMS
+            )
+        case Wire.CONVERSE:
+            dialect = replace(BEDROCK.dialect, by=by)
+            return replace(
+                BEDROCK,
+                name=found.name,
+                dialect=dialect,
+                base_url=found.base_url,
+                auth=found.auth,
+                hosts=found.hosts,
+                key_variable=found.key_variable,
+                key_prefix=found.key_prefix,
+                prices=found.prices,
+            )
         case Wire.CHAT:
             head = Head("max_completion_tokens", user=True, cache_key=True) if found is OPENAI else CUSTOM.head
             dialect = replace(CUSTOM.dialect, by=by) if found is not OPENAI else Dialect(wire, by)
-            return replace(found, dialect=dialect, route=UNMARKED, head=head, reasoning=Reasoning.NONE)
+            return replace(found, dialect=dialect, route=UNMARKED, routes=None, head=head, reasoning=Reasoning.NONE)
 
 
 def checked_url(told: str, wire: Wire) -> str:
@@ -136,10 +159,12 @@ def checked_url(told: str, wire: Wire) -> str:
     if split.scheme == "http" and not is_near(split.hostname):
         raise SettingsError(f"{URL}: plain HTTP to a public host would show the key to everybody: use https")
     path = split.path.rstrip("/")
-    for known in PATHS.values():
-        path = path.removesuffix(known)
+    for of_wire, known in PATHS.items():
+        path = path if of_wire is Wire.CONVERSE else path.removesuffix(known)
     path = path.rstrip("/")
-    if wire is Wire.ANTHROPIC:
+    if wire is Wire.CONVERSE:
+        path = path.partition("/model/")[0]
+    elif wire is Wire.ANTHROPIC:
         path = path.removesuffix("/v1")
     elif not path:
         path = "/v1"
@@ -160,7 +185,7 @@ def check_key(key: str, found: Declaration) -> None:
     """Raises SettingsError where a key is missing, or is plainly another provider's, for an address that is known to be
     the provider's own: what stands behind another one may take any key, or none."""
     host = (_split(found.base_url).hostname or "").lower()
-    if not any(host == known or (known.startswith(".") and host.endswith(known)) for known in found.hosts):
+    if not found.is_at(host):
         return
     if not key.strip():
         raise SettingsError(f"{KEY}: {found.name} asks for a key and none is set (also read: {found.key_variable})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from shared.providers import aws
 from shared.providers.declaration import Auth, Declaration, Head, Reasoning
 from shared.request.cache_plan import ENVELOPE, UNMARKED
 from shared.request.dialect import CallIds, Dialect, NoContent, Texts, Wire
@@ -73,6 +74,14 @@ AZURE = Declaration(
     key_variable="AZURE_OPENAI_API_KEY", prices="azure",
 )  # fmt: skip
 
+BEDROCK = Declaration(
+    "bedrock", "",
+    Dialect(Wire.CONVERSE, "bedrock", call_ids=CallIds.LONG), UNMARKED, Head("maxTokens", user=True),
+    auth=Auth.AWS, reasoning=Reasoning.ITEMS, hosts=("bedrock-runtime.", "bedrock-runtime-fips."),
+    key_variable="AWS_BEARER_TOKEN_BEDROCK", prices="aws", routes=aws.route,
+)  # fmt: skip
+"""Its address is `https://bedrock-runtime.REGION.amazonaws.com`: which region has the data is the team's to say."""
+
 _LOCAL = replace(CUSTOM, local=True)
 OLLAMA = replace(
     _LOCAL, name="ollama", base_url="http://127.0.0.1:11434/v1", window=4_096,
@@ -92,7 +101,7 @@ LLAMA_CPP = replace(
 TABLE: dict[str, Declaration] = {
     one.name: one
     for one in (
-        ANTHROPIC, OPENAI, OPENROUTER, GEMINI, DEEPSEEK, QWEN, MISTRAL, AZURE, OLLAMA, VLLM, LLAMA_CPP, CUSTOM,
+        ANTHROPIC, OPENAI, OPENROUTER, GEMINI, DEEPSEEK, QWEN, MISTRAL, AZURE, BEDROCK, OLLAMA, VLLM, LLAMA_CPP, CUSTOM,
     )
 }  # fmt: skip
 

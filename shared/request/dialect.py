@@ -13,7 +13,7 @@ from typing import cast
 SEALED = "sealed"
 """The kind of a block that carries, verbatim, what a provider wants back of its own: `{"type":"sealed","by":provider,
 "key":where it stood,"value":…}`, with `call` where it belongs to a tool call. Sent to nobody but `by`."""
-ITEM, PHASE, EXTRA = "item", "phase", "extra_content"
+ITEM, PHASE, EXTRA, REASONED = "item", "phase", "extra_content", "reasoningContent"
 
 _BASE62 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NINE = re.compile(r"[A-Za-z0-9]{9}", re.ASCII)
@@ -23,6 +23,7 @@ class Wire(StrEnum):
     ANTHROPIC = "anthropic"
     CHAT = "chat_completions"
     RESPONSES = "responses"
+    CONVERSE = "bedrock_converse"
 
 
 class Texts(StrEnum):

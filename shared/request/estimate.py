@@ -87,7 +87,7 @@ def projected(baseline: tuple[int, int] | None, counted: int) -> int:
 
 
 def factor(model: str) -> float:
-    return 1.0 if model.rpartition("/")[2].startswith(_OLDER) else NEWER_TOKENIZER
+    return 1.0 if model.rpartition("/")[2].rpartition("anthropic.")[2].startswith(_OLDER) else NEWER_TOKENIZER
 
 
 def weigh_floor(tools_text: str, system: Iterable[str]) -> float:

@@ -5,12 +5,12 @@ A mark adds its own characters to a block and changes no other byte; the same re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never, cast
 
-from shared.request import blocks, canonical, chat, dialect, responses
+from shared.request import blocks, canonical, chat, converse, dialect, responses
 from shared.request.assembled import CLOSING, Request, lead, native
 from shared.request.dialect import NATIVE, Dialect, Wire
 
@@ -62,15 +62,19 @@ class MarkedRequest:
             case Wire.ANTHROPIC:
                 return self._native(params_text)
             case Wire.CHAT:
-                return chat.body(self.request, params_text, self.dialect, *self._marks_of_chat())
+                return chat.body(self.request, params_text, self.dialect, *self._beside(_control))
             case Wire.RESPONSES:
                 return responses.body(self.request, params_text, self.dialect)
+            case Wire.CONVERSE:
+                tools = next((_point(one.ttl) for one in self.marks if one.place is Place.TOOLS), "")
+                return converse.body(self.request, params_text, self.dialect, tools, *self._beside(_point))
             case _:
                 assert_never(self.dialect.wire)
 
-    def _marks_of_chat(self) -> tuple[dict[int, str], dict[int, dict[int, str]]]:
-        """Where the marks stand among the system's blocks, and among the messages as they go out: (message, block)."""
-        system = {one.at: _control(one.ttl) for one in self.marks if one.place is Place.SYSTEM}
+    def _beside(self, written: Callable[[Ttl], str]) -> tuple[dict[int, str], dict[int, dict[int, str]]]:
+        """The marks as text, by where they stand among the system's blocks, and among the messages as they go out:
+        (message, block)."""
+        system = {one.at: written(one.ttl) for one in self.marks if one.place is Place.SYSTEM}
         wanted = {one.at: one.ttl for one in self.marks if one.place is Place.MESSAGE}
         found: dict[int, dict[int, str]] = {}
         message, block, role = -1, 0, None
@@ -79,7 +83,7 @@ class MarkedRequest:
                 message, block, role = message + 1, 0, piece.role
             block += len(piece.blocks)
             if piece.id in wanted:
-                found.setdefault(message, {})[block - 1] = _control(wanted[piece.id])
+                found.setdefault(message, {})[block - 1] = written(wanted[piece.id])
         return system, found
 
     def _native(self, params_text: str) -> bytes:
@@ -196,3 +200,9 @@ def _control(ttl: Ttl) -> str:
         if ttl is Ttl.MINUTES
         else (',"cache_control":{"type":"ephemeral","ttl":"1h"}')
     )
+
+
+def _point(ttl: Ttl) -> str:
+    """The block that a mark is on Bedrock's wire, where it stands behind what it marks."""
+    told = "" if ttl is Ttl.MINUTES else ',"ttl":"1h"'
+    return f'{{"cachePoint":{{"type":"default"{told}}}}}'

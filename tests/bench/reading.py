@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import threading
@@ -20,7 +21,12 @@ from shared.providers.table import TABLE
 from workers.providers import wire
 from workers.providers.replies import TextDelta
 
-PROVIDERS = {"anthropic": "anthropic", "chat_completions": "azure", "responses": "openai"}
+PROVIDERS = {
+    "anthropic": "anthropic",
+    "chat_completions": "azure",
+    "responses": "openai",
+    "bedrock_converse": "bedrock",
+}
 Reads = Callable[[str], int]
 
 
@@ -38,7 +44,7 @@ def ours(name: str, url: str) -> Reads:
                 chars += len(delta.text)
 
         body = json.dumps({"model": model, "max_tokens": 1_000_000, "stream": True}).encode()
-        wire.stream(client, body, sink=sink, cancel=wire.Cancel())
+        wire.stream(client, body, sink=sink, cancel=wire.Cancel(), target=wire.Target(model))
         return chars
 
     return read
@@ -46,6 +52,8 @@ def ours(name: str, url: str) -> Reads:
 
 def sdk(name: str, url: str) -> Reads:
     """As its documentation shows it, each event looked at for its words."""
+    if name == "bedrock_converse":
+        return _boto3(url)
     http = httpx2.Client(limits=httpx2.Limits(max_connections=1_000, max_keepalive_connections=1_000), timeout=600)
     said = [{"role": "user", "content": "go"}]
     if name == "anthropic":
@@ -67,6 +75,20 @@ def sdk(name: str, url: str) -> Reads:
         len(event.choices[0].delta.content or "")
         for event in chat(model=model, messages=said, stream=True)
         if event.choices
+    )
+
+
+def _boto3(url: str) -> Reads:
+    config: Any = importlib.import_module("botocore.config").Config(max_pool_connections=1_000)
+    made: Any = importlib.import_module("boto3").client(
+        "bedrock-runtime", endpoint_url=url, region_name="eu-west-1", config=config, aws_access_key_id="k",
+        aws_secret_access_key="k",
+    )  # fmt: skip
+    said = [{"role": "user", "content": [{"text": "go"}]}]
+    return lambda model: sum(
+        len(event["contentBlockDelta"]["delta"]["text"])
+        for event in made.converse_stream(modelId=model, messages=said)["stream"]
+        if "contentBlockDelta" in event
     )
 
 

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 
 from tests.providers.speaking import SPEECHES, Said, Speech
 
-HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ntransfer-encoding: chunked\r\n\r\n"
+LINES, FRAMES = b"text/event-stream", b"application/vnd.amazon.eventstream"
 WIRES = {"/messages": "anthropic", "/chat/completions": "chat_completions", "/responses": "responses"}
+FRAMED = "/converse-stream"
 AT_ONCE = 200
 """Events of one write where there is no gap between them."""
 
@@ -37,10 +39,12 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
             path = head.split(b" ", 2)[1].decode()
             lines = head.lower().split(b"\r\n")
             length = next((int(one.split(b":")[1]) for one in lines if one.startswith(b"content-length:")), 0)
-            model = json.loads(await reader.readexactly(length))["model"]
-            wire = next(wire for end, wire in WIRES.items() if path.endswith(end))
+            body = await reader.readexactly(length)
+            framed = path.endswith(FRAMED)
+            model = path.split("/")[-2] if framed else json.loads(body)["model"]
+            wire = "bedrock_converse" if framed else next(wire for end, wire in WIRES.items() if path.endswith(end))
             _, count, gap_ms, chars = model.split("-")
-            writer.write(HEAD)
+            writer.write(HEAD % (FRAMES if framed else LINES))
             await _stream(writer, list(events(SPEECHES[wire], int(count), int(chars))), int(gap_ms) / 1_000)
     except (asyncio.IncompleteReadError, ConnectionError):
         pass

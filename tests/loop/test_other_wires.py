@@ -14,7 +14,13 @@ from tests.ground import Rehearsal, ground
 
 @pytest.mark.parametrize(
     ("name", "model"),
-    [("openai", "gpt-6.1-sol"), ("azure", "gpt-5.5"), ("openrouter", "claude-sonnet-5-5"), ("custom", "smollm2")],
+    [
+        ("openai", "gpt-6.1-sol"),
+        ("azure", "gpt-5.5"),
+        ("openrouter", "claude-sonnet-5-5"),
+        ("custom", "smollm2"),
+        ("bedrock", "global.anthropic.claude-sonnet-5-5"),
+    ],
 )
 def test_a_turn_with_tools_is_done_and_each_call_is_replayed_byte_for_byte(
     database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path, name: str, model: str
@@ -52,3 +58,32 @@ def test_a_turn_with_tools_is_done_and_each_call_is_replayed_byte_for_byte(
     if name != "openrouter":  # whose prices are its own, and not those of the stand-in
         assert [call["cost_usd"] for call in calls] == told
     assert [call["provider"] for call in calls] == [name] * 3
+
+
+def test_on_bedrock_a_last_word_without_tools_and_whole_answers_go_well_and_are_replayed(
+    database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path
+) -> None:
+    """Its past has calls, and a request without tools is refused there; a throttled call is made again."""
+    provider.reset()
+    captured = tmp_path / "captured"
+    provider.post("capture", {"directory": str(captured)})
+    settings: dict[str, Any] = {"provider": "bedrock", "model": "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"}
+    with ground(database_url, redis_url, provider.url, tmp_path, provider_streams=False, **settings) as worker:
+        session = worker.session()
+        look: dict[str, Any] = {"tools": [{"name": "list_files", "input": {}}]}
+        slow = {"fault": {"kind": "status", "status": 429, "error_type": "rate_limit_error", "retry_after": 0}}
+        provider.script([look, slow, look, {"text": "what I found"}])
+        turn = worker.turn(session, "never stop", max_steps=2)
+        worker.look()
+        row = worker.view(turn)
+        assert (row["status"], row["answer"], row["error_code"]) == ("done", "what I found", None)
+        calls = worker.rows("select * from calls where turn = %s order by id", turn)
+        replayed = [worker.database.read(lambda c, one=call["id"]: transcript.replay(c, one)).body for call in calls]
+    provider.post("capture", {"directory": None})
+    assert sorted(replayed) == sorted(path.read_bytes() for path in captured.glob("*.json"))
+    assert [call["purpose"] for call in calls][-1] == "final"
+    assert b'"no_tool"' in replayed[-1]
+    assert [call["status"] for call in calls] == ["settled", "failed", "settled", "settled"]
+    assert sum(call["cost_usd"] or 0 for call in calls) == pytest.approx(
+        Decimal(str(sum(call["usd"] for call in provider.ledger(session) if call["status"] == 200)))
+    )

@@ -40,6 +40,7 @@ KEYS_TEST = "tests/manners/test_keys.py"
 PROBES_TEST = "tests/loop/test_probes.py"
 SATURATED_TEST = "tests/manners/test_saturated.py"
 SCRIPT = "workers/manners/script.py"
+BEDROCK_TEST = "tests/providers/test_bedrock.py"
 LOCK = "where id = new.session for no key update;\n  if held is distinct from new.fence then\n    raise"
 
 MUTANTS = (
@@ -395,6 +396,21 @@ MUTANTS = (
         "money: an unknown price fits under any cap", "workers/budget.py",
         "        if capped is None:\n", "        if True:\n",
         f"{BUDGET_TEST}::test_with_a_shared_cap_an_unknown_price_is_refused",
+    ),
+    Mutant(
+        "bedrock: a past with calls goes out without tools", "shared/request/converse.py",
+        "        tools = (NO_TOOL,)\n", "        pass\n",
+        f"{BEDROCK_TEST}::test_a_past_with_calls_goes_out_with_a_tool_also_where_none_may_be_called",
+    ),
+    Mutant(
+        "bedrock: the secret of an access key may be shown", "shared/providers/credentials.py",
+        "return tuple(part for key in keys for part in aws.secrets_in(key))", "return tuple(keys)",
+        f"{BEDROCK_TEST}::test_keys_are_of_the_environment_or_of_files_and_a_pool_of_them_has_both_kinds",
+    ),
+    Mutant(
+        "bedrock: a clean end in the middle is an answer", "workers/providers/converse_reading.py",
+        "        if self._reason is not None and not self._made.whole:", "        if not self._made.whole:",
+        "tests/providers/test_wires_with_rehearsal.py::test_a_cut_stream_is_a_cut_with_what_was_said",
     ),
     Mutant(
         "money: what has no rate costs nothing", "workers/providers/prices.py",

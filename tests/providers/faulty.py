@@ -12,10 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.providers.raw_server import Act, raw
-from tests.providers.speaking import SO_FAR, Said, Speech, Tool, data
+from tests.providers.speaking import SO_FAR, Said, Speech, Tool, data, frame, framed
 
 EVENTS = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n"
+FRAMED = EVENTS.replace(b"text/event-stream; charset=utf-8", b"application/vnd.amazon.eventstream")
 Made = Callable[[Speech, bool], Act]
+SSE = ("anthropic", "chat_completions", "responses")
+BEDROCK = ("bedrock_converse",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Fault:
     made: Made
     comes: str
     but: Mapping[str, str] = field(default_factory=dict[str, str])
-    wires: tuple[str, ...] = ("anthropic", "chat_completions", "responses")
+    wires: tuple[str, ...] = (*SSE, *BEDROCK)
     forms: tuple[str, ...] = ("streamed", "whole")
 
     def outcome(self, wire: str, form: str) -> str:
@@ -51,7 +54,8 @@ def answer(status: int, body: bytes, *headers: str, kind: str = "application/jso
 def events(parts: Sequence[bytes], *, ends: bool = True) -> Act:
     """A stream of events, chunked, with its last chunk or without."""
     body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts if part)
-    return raw(EVENTS + b"transfer-encoding: chunked\r\n\r\n" + body + (b"0\r\n\r\n" if ends else b""))
+    head = FRAMED if b"".join(parts)[:1] == b"\0" else EVENTS  # the length of a frame begins so
+    return raw(head + b"transfer-encoding: chunked\r\n\r\n" + body + (b"0\r\n\r\n" if ends else b""))
 
 
 def says(said: Said) -> Made:
@@ -62,7 +66,11 @@ def says(said: Said) -> Made:
 
 
 def told(status: int, kind: str, message: str, *headers: str, code: str | None = None) -> Made:
-    return lambda speech, _: answer(status, json.dumps(speech.error(kind, message, code)).encode(), *headers)
+    def made(speech: Speech, _: bool) -> Act:
+        said = json.dumps(speech.error(kind, message, code)).encode()
+        return answer(status, said, *headers, *speech.error_headers(kind, code))
+
+    return made
 
 
 def same(act: Act) -> Made:
@@ -241,6 +249,10 @@ HTTP: tuple[Fault, ...] = (
 )
 
 CUT = "stream_cut"
+UPSTREAM = {
+    "id": "gen-1", "provider": "Somebody",
+    "error": {"code": 429, "message": "it returned an error", "metadata": {"provider_name": "Somebody", "raw": "slow"}},
+}  # fmt: skip
 BODIES: tuple[Fault, ...] = (
     Fault("a page as a 200", same(answer(200, HTML, kind="text/html")), "not_an_api"),
     Fault("nothing as a 200", same(answer(200, b"")), "empty"),
@@ -291,22 +303,19 @@ BODIES: tuple[Fault, ...] = (
     ),
     Fault(
         "no JSON in an event",
-        broken(lambda s: events([*_halfway(s), b"data: {no json\n\n"]), lambda _: answer(200, b"{no json")),
+        broken(lambda s: events([*_halfway(s), s.event(b"{no json")]), lambda _: answer(200, b"{no json")),
         "stream_garbled",
         {"whole": "not_an_api"},
     ),
     Fault(
         "a list for an event",
-        broken(lambda s: events([*_halfway(s), b"data: [1]\n\n"]), lambda _: answer(200, b"[1]")),
+        broken(lambda s: events([*_halfway(s), s.event(b"[1]")]), lambda _: answer(200, b"[1]")),
         "stream_garbled",
         {"whole": "not_an_api"},
     ),
     Fault(
         "words that are a number",
-        broken(
-            lambda s: events([one.replace(b'"so far"', b"17") for one in parts(s)]),
-            lambda s: answer(200, body(s).replace(b'"so far"', b"17")),
-        ),
+        says(Said(text=17)),
         "stream_garbled",
     ),
     Fault("an error within, first", within("overloaded_error", "Overloaded", after=False), "overloaded"),
@@ -326,6 +335,19 @@ BODIES: tuple[Fault, ...] = (
         ),
         "server_error",
         wires=("chat_completions",),
+    ),
+    Fault(
+        "an aggregator's upstream at its limit (OpenRouter)",
+        broken(lambda _: events([data(UPSTREAM)]), lambda _: answer(200, json.dumps(UPSTREAM).encode())),
+        "upstream_rate_limit",
+        wires=("chat_completions",),
+    ),
+    Fault(
+        "an aggregator's upstream at its limit, after words (OpenRouter)",
+        lambda s, _: events([*_halfway(s), data(UPSTREAM)]),
+        "upstream_rate_limit",
+        wires=("chat_completions",),
+        forms=("streamed",),
     ),
     Fault("more words than were asked for", says(Said(text="x" * 200_000)), "reply_too_large"),
     Fault(
@@ -379,7 +401,7 @@ REPLIES: tuple[Fault, ...] = (
     Fault(
         "pings and comments between",
         broken(
-            lambda s: events([b": ping\n\n", *(b": x\n\n" + one for one in parts(s))]),
+            lambda s: events([s.ping, *(s.ping + one for one in parts(s))]),
             lambda s: answer(200, body(s)),
         ),
         "reply",
@@ -391,6 +413,7 @@ REPLIES: tuple[Fault, ...] = (
             lambda s: answer(200, body(s)),
         ),
         "reply",
+        wires=SSE,
     ),
     Fault(
         "a byte at a time",
@@ -404,9 +427,10 @@ REPLIES: tuple[Fault, ...] = (
         "a whole answer to who asked for a stream",
         broken(lambda s: answer(200, body(s)), lambda s: events(parts(s))),
         "reply",
+        wires=SSE,  # on Bedrock's the address says which is wanted, and its SDK reads no other
     ),
-    Fault("an answer of another model", says(Said(model="another-model")), "reply of another-model"),
-    Fault("a model that is no text", says(Said(model=7)), "reply of nobody"),
+    Fault("an answer of another model", says(Said(model="another-model")), "reply of another-model", wires=SSE),
+    Fault("a model that is no text", says(Said(model=7)), "reply of nobody", wires=SSE),
     Fault("usage that is missing", says(Said(usage=None)), "reply usage_missing"),
     Fault("usage that is negative", lambda s, form: says(Said(usage=s.usage(-5, 7)))(s, form), "reply usage_absurd"),
     Fault("usage that is a text", lambda s, form: says(Said(usage=s.usage("20", 7)))(s, form), "reply usage_absurd"),
@@ -458,7 +482,7 @@ REPLIES: tuple[Fault, ...] = (
             lambda s: answer(200, body(s, Said(text="", tools=(Tool(), Tool("call_2", "see"))))),
         ),
         "reply look see",
-        {"anthropic streamed": "stream_garbled"},
+        {"anthropic streamed": "stream_garbled", "bedrock_converse streamed": "stream_garbled"},
     ),
     Fault(
         "an index that comes again",
@@ -467,6 +491,7 @@ REPLIES: tuple[Fault, ...] = (
         {
             "anthropic streamed": "stream_garbled",
             "responses streamed": "stream_garbled",
+            "bedrock_converse streamed": "stream_garbled",
         },
     ),
     Fault(
@@ -476,6 +501,7 @@ REPLIES: tuple[Fault, ...] = (
         {
             "anthropic streamed": "stream_garbled",
             "chat_completions streamed": "stream_garbled",
+            "bedrock_converse streamed": CUT,
         },
     ),
     Fault(
@@ -485,6 +511,7 @@ REPLIES: tuple[Fault, ...] = (
         {
             "anthropic streamed": CUT,
             "responses streamed": CUT,
+            "bedrock_converse streamed": "reply usage_missing",
         },
     ),
 )
@@ -494,7 +521,7 @@ def _interleaved(speech: Speech) -> list[bytes]:
     """Two calls, the pieces of one between those of the other."""
     all_of = parts(speech, Said(text="", tools=(Tool(), Tool("call_2", "see"))))
     match speech.wire:
-        case "anthropic":  # start 0, delta, delta, stop 0, start 1, …
+        case "anthropic" | "bedrock_converse":  # start 0, delta, delta, stop 0, start 1, …
             return [
                 all_of[0],
                 all_of[1],
@@ -515,12 +542,98 @@ def _interleaved(speech: Speech) -> list[bytes]:
 def _again(speech: Speech) -> list[bytes]:
     """What ended, or what began a call, comes a second time."""
     all_of = parts(speech, CALL)
-    word = {"anthropic": b"content_block_stop", "responses": b"output_item.done"}.get(speech.wire, b'"name":"look"')
+    word = {
+        "anthropic": b"content_block_stop",
+        "responses": b"output_item.done",
+        "bedrock_converse": b"contentBlockStop",
+    }.get(speech.wire, b'"name":"look"')
     at = next(nth for nth, one in enumerate(all_of) if word in one)
     return [*all_of[: at + 1], all_of[at], *all_of[at + 1 :]]
 
 
-FAULTS: tuple[Fault, ...] = (*HTTP, *BODIES, *REPLIES)
+def _frames(*made: Callable[[Speech], bytes]) -> Made:
+    """The first words, then these frames."""
+    return lambda speech, _: events([*_halfway(speech), *(one(speech) for one in made)])
+
+
+def _thrown(kind: str, *, after: bool = True) -> Made:
+    told = {"message": "as it is said", "originalStatusCode": 500}
+    return lambda speech, _: events([*(_halfway(speech) if after else []), frame(kind, told, "exception")])
+
+
+def _refused(status: int, kind: str, message: str) -> Made:
+    """As AWS does: the kind in a header, the sentence in the body, once with a capital letter."""
+    header = f"x-amzn-errortype: {kind}:http://internal.amazon.com/coral/com.amazon.bedrock/"
+    return same(answer(status, json.dumps({"Message": message}).encode(), header))
+
+
+def _bent(one: bytes, at: int) -> bytes:
+    """A frame in which one byte is another."""
+    return one[:at] + bytes([one[at] ^ 1]) + one[at + 1 :]
+
+
+_FRAME = frame("contentBlockStop", {"contentBlockIndex": 0})
+_LONG = frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "x" * 9_000_000}})
+ON_DEMAND = "Invocation of model ID m-1 with on-demand throughput isn\u2019t supported."
+STREAMED = ("streamed",)
+OF_BEDROCK: tuple[Fault, ...] = (
+    *(
+        Fault(f"{kind} after words", _thrown(kind), comes, wires=BEDROCK, forms=STREAMED)
+        for kind, comes in (
+            ("modelStreamErrorException", "server_error"), ("throttlingException", "rate_limit"),
+            ("internalServerException", "server_error"), ("validationException", "format_error"),
+            ("serviceUnavailableException", "overloaded"), ("modelTimeoutException", "timeout"),
+        )
+    ),
+    Fault("throttlingException first", _thrown("throttlingException", after=False), "rate_limit", wires=BEDROCK,
+          forms=STREAMED),
+    Fault("an exception that nobody knows", _thrown("somethingException"), "server_error", wires=BEDROCK,
+          forms=STREAMED),
+    Fault("an error that is no exception", _frames(lambda _: framed(
+        {":message-type": "error", ":error-code": "throttlingException", ":error-message": "slow"}, b"")),
+        "rate_limit", wires=BEDROCK, forms=STREAMED),
+    Fault("a frame whose sum is wrong", _frames(lambda _: _bent(_FRAME, len(_FRAME) - 1)), "stream_garbled",
+          wires=BEDROCK, forms=STREAMED),
+    Fault("a frame whose length is wrong", _frames(lambda _: _bent(_FRAME, 2)), "stream_garbled", wires=BEDROCK,
+          forms=STREAMED),
+    Fault("a frame without its type", _frames(lambda _: framed({":message-type": "event"}, b"{}")), "stream_garbled",
+          wires=BEDROCK, forms=STREAMED),
+    Fault("a frame that is cut off", _frames(lambda _: _FRAME[:-5]), CUT, wires=BEDROCK, forms=STREAMED),
+    Fault("a frame longer than any", _frames(lambda _: _LONG), "reply_too_large", wires=BEDROCK, forms=STREAMED),
+    Fault("lines where frames were told", same(raw(FRAMED + b'\r\ndata: {"a":1}\n\n')), "stream_garbled",
+          wires=BEDROCK, forms=STREAMED),
+    Fault("a call that the service calls malformed", says(Said(reason="malformed_tool_use")), "stream_garbled",
+          wires=BEDROCK),
+    Fault("filtered", says(Said(reason="content_filtered")), "reply refusal", wires=BEDROCK),
+    Fault("the window is full", says(Said(reason="model_context_window_exceeded")),
+          "reply model_context_window_exceeded", wires=BEDROCK),
+    Fault("a picture in the answer", broken(
+        lambda s: events([parts(s)[0], frame("contentBlockStart", {"contentBlockIndex": 0, "start": {"image": {}}})]),
+        lambda s: answer(200, json.dumps({**s.whole(Said()), "output": {"message": {"content": [{"image": {}}]}}})
+                         .encode())),
+        "unexpected_block", wires=BEDROCK),
+    Fault("429, tokens", _refused(429, "ThrottlingException", "Too many tokens, please wait"), "rate_limit",
+          wires=BEDROCK),
+    Fault("429, not ready", _refused(429, "ModelNotReadyException", "wait"), "loading", wires=BEDROCK),
+    Fault("424", _refused(424, "ModelErrorException", "it failed"), "server_error", wires=BEDROCK),
+    Fault("408, the model", _refused(408, "ModelTimeoutException", "slow"), "timeout", wires=BEDROCK),
+    Fault("403, the token is over", _refused(403, "ExpiredTokenException", "it is expired"), "auth", wires=BEDROCK),
+    Fault("403, the signature", _refused(403, "InvalidSignatureException", "Signature expired"), "auth",
+          wires=BEDROCK),
+    Fault("403, the bearer token", _refused(403, "AccessDeniedException", "Bearer Token has expired"), "auth",
+          wires=BEDROCK),
+    Fault("403, the model", _refused(403, "AccessDeniedException", "You don't have access to the model with the "
+          "specified model ID."), "model_not_enabled", wires=BEDROCK),
+    Fault("400, a quota", _refused(400, "ServiceQuotaExceededException", "too much"), "quota", wires=BEDROCK),
+    Fault("400, the name", _refused(400, "ValidationException", "The provided model identifier is invalid."),
+          "model_not_found", wires=BEDROCK),
+    Fault("400, on demand", _refused(400, "ValidationException", ON_DEMAND), "model_not_found", wires=BEDROCK),
+    Fault("400, Bedrock's words of an overflow", _refused(400, "ValidationException", "Input is too long for "
+          "requested model."), "context_overflow", wires=BEDROCK),
+    Fault("400, its tools are missing", _refused(400, "ValidationException", "The toolConfig field must be defined "
+          "when using toolUse and toolResult content blocks."), "transcript_refused", wires=BEDROCK),
+)  # fmt: skip
+FAULTS: tuple[Fault, ...] = (*HTTP, *BODIES, *REPLIES, *OF_BEDROCK)
 
 
 def table(rows: Mapping[str, Mapping[str, str]]) -> str:

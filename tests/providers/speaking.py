@@ -6,6 +6,7 @@ Written by hand after the providers' pages: it shares no code with the readers, 
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ class Tool:
 class Said:
     """One answer. `usage` in the wire's own shape, None for none at all; `more` are members nobody knows."""
 
-    text: str = SO_FAR
+    text: Any = SO_FAR
     tools: tuple[Tool, ...] = ()
     reason: str | None = None
     usage: Json | str | None = "usual"
@@ -48,6 +49,14 @@ class Speech:
     """What is the same in all wires is named here; each answers with its own bytes."""
 
     wire = ""
+    ping = b": ping\n\n"
+
+    def event(self, payload: bytes) -> bytes:
+        """One event that holds just these bytes."""
+        return b"data: " + payload + b"\n\n"
+
+    def error_headers(self, kind: str, code: str | None) -> tuple[str, ...]:  # noqa: ARG002 - one wire has some
+        return ()
 
     def stream(self, said: Said) -> list[bytes]:
         """The events of an answer, the one by which it ends last."""
@@ -250,6 +259,87 @@ class Responses(Speech):
         return data({"type": "error", "code": kind, "message": message, "param": None, "sequence_number": 9}, "error")
 
 
+def frame(kind: str, payload: Any, what: str = "event", named: str | None = None) -> bytes:
+    """A frame of `application/vnd.amazon.eventstream`, after the published layout: the lengths of all and of the
+    headers, their CRC, headers (name, 7 for a text, value), payload, CRC of it all."""
+    headers = {f":{named or what}-type": kind, ":content-type": "application/json", ":message-type": what}
+    return framed(headers, payload if isinstance(payload, bytes) else json.dumps(payload).encode())
+
+
+def framed(headers: dict[str, str], payload: bytes) -> bytes:
+    told = b""
+    for name, value in headers.items():
+        told += bytes([len(name)]) + name.encode() + b"\x07" + len(value).to_bytes(2, "big") + value.encode()
+    lengths = (16 + len(told) + len(payload)).to_bytes(4, "big") + len(told).to_bytes(4, "big")
+    whole = lengths + zlib.crc32(lengths).to_bytes(4, "big") + told + payload
+    return whole + zlib.crc32(whole).to_bytes(4, "big")
+
+
+NAMES = {
+    "invalid_request_error": "ValidationException", "overloaded_error": "ServiceUnavailableException",
+    "rate_limit_error": "ThrottlingException", "server_error": "InternalServerException",
+    "api_error": "InternalServerException", "not_found_error": "ResourceNotFoundException",
+    "permission_error": "AccessDeniedException", "timeout": "ModelTimeoutException",
+}  # fmt: skip
+
+
+class Converse(Speech):
+    wire = "bedrock_converse"
+    ping = frame("somethingNew", {"a": 1})
+
+    def event(self, payload: bytes) -> bytes:
+        return frame("contentBlockDelta", payload)
+
+    def usage(self, prompt: Any, output: Any) -> Json:
+        return {"inputTokens": prompt, "outputTokens": output, "totalTokens": 27}
+
+    def _usage(self, said: Said) -> Json:
+        if said.usage is None:
+            return {}
+        return {"usage": self.usage(20, 7) if isinstance(said.usage, str) else said.usage}
+
+    def _more(self, said: Said) -> Json:
+        return {"strange": {"a": [1]}} if said.more else {}
+
+    def stream(self, said: Said) -> list[bytes]:
+        events = [frame("messageStart", {"role": "assistant", "p": "abc", **self._more(said)})]
+        text = said.refusal or said.text
+        if text:  # has no start of its own
+            events.append(frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": text}}))
+            events.append(frame("contentBlockStop", {"contentBlockIndex": 0}))
+        for at, tool in enumerate(said.tools, 1 if text else 0):
+            head = {"toolUse": {"toolUseId": tool.id, "name": tool.name}}
+            events.append(frame("contentBlockStart", {"contentBlockIndex": at, "start": head}))
+            deltas = [{"contentBlockIndex": at, "delta": {"toolUse": {"input": one}}} for one in tool.pieces]
+            events += [frame("contentBlockDelta", one) for one in deltas]
+            events.append(frame("contentBlockStop", {"contentBlockIndex": at}))
+        events.append(frame("messageStop", {"stopReason": self._reason(said), **self._more(said)}))
+        last = {**self._usage(said), "metrics": {"latencyMs": 9}}
+        return [*events, frame("metadata", last)]
+
+    def whole(self, said: Said) -> Json:
+        text = said.refusal or said.text
+        content: list[Json] = [{"text": text}] if text else []
+        content += [{"toolUse": {"toolUseId": one.id, "name": one.name, "input": _parsed(one)}} for one in said.tools]
+        answer = {"message": {"role": "assistant", "content": content}}
+        told = {"output": answer, "stopReason": self._reason(said), "metrics": {"latencyMs": 9}}
+        return {**told, **self._usage(said), **self._more(said)}
+
+    @staticmethod
+    def _reason(said: Said) -> str:
+        return "guardrail_intervened" if said.refusal else said.reason or ("tool_use" if said.tools else "end_turn")
+
+    def error(self, kind: str, message: str, code: str | None = None) -> Json:
+        return {"message": message, "__type": code or NAMES.get(kind, kind)}
+
+    def error_headers(self, kind: str, code: str | None) -> tuple[str, ...]:
+        return (f"x-amzn-errortype: {code or NAMES.get(kind, kind)}:http://internal.amazon.com/coral/",)
+
+    def error_event(self, kind: str, message: str) -> bytes:
+        told = NAMES.get(kind, kind)
+        return frame(told[0].lower() + told[1:], {"message": message}, "exception")
+
+
 def _parsed(tool: Tool) -> Any:
     try:
         return json.loads("".join(tool.pieces))
@@ -257,4 +347,4 @@ def _parsed(tool: Tool) -> Any:
         return "".join(tool.pieces)
 
 
-SPEECHES: dict[str, Speech] = {one.wire: one for one in (Native(), Chat(), Responses())}
+SPEECHES: dict[str, Speech] = {one.wire: one for one in (Native(), Chat(), Responses(), Converse())}

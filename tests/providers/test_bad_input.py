@@ -48,7 +48,7 @@ def test_a_key_that_no_header_can_carry_is_refused_before_it_is_sent(key: str) -
     assert key not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["anthropic", "chat_completions", "responses"])
+@pytest.mark.parametrize("kind", ["anthropic", "chat_completions", "responses", "bedrock_converse"])
 def test_a_key_that_has_expired_is_one_call_and_a_sentence_without_the_key(kind: str) -> None:
     said = f"Incorrect API key provided: {KEY}. It has expired."
     with serving(refusing(401, "authentication_error", said)) as server, client_of(server.url, kind) as client:
@@ -60,7 +60,7 @@ def test_a_key_that_has_expired_is_one_call_and_a_sentence_without_the_key(kind:
     assert KEY not in recovery.why + caught.value.message + caught.value.said
 
 
-@pytest.mark.parametrize("kind", ["anthropic", "chat_completions", "responses"])
+@pytest.mark.parametrize("kind", ["anthropic", "chat_completions", "responses", "bedrock_converse"])
 def test_a_redirect_is_not_followed_so_the_key_goes_nowhere_else(kind: str) -> None:
     with serving(refusing(500, "api_error", "never asked")) as elsewhere:
         away = answering(307, b"", b"location: " + f"{elsewhere.url}/v1/messages".encode())

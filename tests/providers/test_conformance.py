@@ -3,6 +3,9 @@ the providers' own SDKs make of the same bytes; and the rehearsal provider, read
 
 from __future__ import annotations
 
+import base64
+import importlib
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
@@ -11,6 +14,7 @@ import anthropic
 import httpx2
 import openai
 import pytest
+import urllib3
 
 from shared.providers.resolve import checked_url
 from shared.providers.table import TABLE
@@ -25,10 +29,23 @@ from workers.providers import wire
 from workers.providers.failures import classify
 from workers.providers.replies import Reply
 
-WIRES = [("anthropic", "claude-sonnet-5-5"), ("azure", "gpt-6.1-sol"), ("openai", "gpt-6.1-sol")]
+WIRES = [
+    ("anthropic", "claude-sonnet-5-5"),
+    ("azure", "gpt-6.1-sol"),
+    ("openai", "gpt-6.1-sol"),
+    ("bedrock", "global.anthropic.claude-sonnet-5-5"),
+]
 FORMS = ["streamed", "whole"]
-PROVIDERS = {"anthropic": "anthropic", "chat_completions": "azure", "responses": "openai"}
-LIMITS = {"anthropic": "max_tokens", "chat_completions": "max_completion_tokens", "responses": "max_output_tokens"}
+PROVIDERS = {
+    "anthropic": "anthropic",
+    "chat_completions": "azure",
+    "responses": "openai",
+    "bedrock_converse": "bedrock",
+}
+LIMITS = {
+    "anthropic": "max_tokens", "chat_completions": "max_completion_tokens", "responses": "max_output_tokens",
+    "bedrock_converse": "maxTokens",
+}  # fmt: skip
 FOUND: dict[str, dict[str, str]] = {}
 SDKS: dict[str, dict[str, str]] = {}
 
@@ -56,16 +73,17 @@ def of_failure(error: wire.CallFailed) -> str:
     return recovery.kind if recovery.wait_s is None else f"{recovery.kind} in {recovery.wait_s:g} s"
 
 
-def ours(client: wire.Client, name: str) -> str:
+def ours(client: wire.Client, name: str, *, streamed: bool) -> str:
     body = f'{{"model":"m-1","{LIMITS[name]}":64}}'.encode()
     try:
-        reply = wire.stream(client, body, sink=lambda _: None, cancel=wire.Cancel())
+        target = wire.Target("m-1", streamed=streamed)
+        reply = wire.stream(client, body, sink=lambda _: None, cancel=wire.Cancel(), target=target)
     except wire.CallFailed as error:
         return of_failure(error)
     ids = [one.id for one in reply.tool_calls]
     assert len(set(ids)) == len(ids)
     assert all(0 < len(one) <= 64 for one in ids)
-    return told(reply)
+    return told(replace(reply, model="m-1") if name == "bedrock_converse" else reply)  # which says nothing of it
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +101,7 @@ def test_each_fault_comes_out_as_the_table_says(server: RawServer, name: str, fo
     for fault in _of(name, form):
         server.acts[:] = [fault.made(SPEECHES[name], form == "streamed")]
         with client_of(server.url, declared=to) as client:  # a connection of its own: faults break them
-            came[fault.name] = ours(client, name)
+            came[fault.name] = ours(client, name, streamed=form == "streamed")
     for fault, outcome in came.items():
         FOUND.setdefault(fault, {})[f"{name} {form}"] = outcome
     assert came == {fault.name: fault.outcome(name, form) for fault in _of(name, form)}
@@ -117,6 +135,23 @@ def _of(name: str, form: str) -> list[Fault]:
     return [fault for fault in FAULTS if name in fault.wires and form in fault.forms]
 
 
+BOTO: Any = importlib.import_module("botocore.exceptions")  # which has no types
+FRAMES: Any = importlib.import_module("botocore.eventstream")
+ASKED_OF_BEDROCK: dict[str, Any] = {
+    "modelId": "m-1", "messages": [{"role": "user", "content": [{"text": "go"}]}], "inferenceConfig": {"maxTokens": 64},
+}  # fmt: skip
+
+
+def bedrock(url: str) -> Any:
+    """boto3's client of the runtime, with an access key, which signs."""
+    boto3: Any = importlib.import_module("boto3")
+    config: Any = importlib.import_module("botocore.config").Config(retries={"total_max_attempts": 1})
+    return boto3.client(
+        "bedrock-runtime", endpoint_url=url, region_name="eu-west-1", config=config,
+        aws_access_key_id="AKIAIOSFODNN7EXAMPLE", aws_secret_access_key="k" * 40,
+    )  # fmt: skip
+
+
 class Sdk:
     """The provider's own client of one wire."""
 
@@ -124,8 +159,11 @@ class Sdk:
         self._name = name
         self._asked: dict[str, Any] = {"model": "m-1"}
         said = [{"role": "user", "content": "go"}]
-        if name == "anthropic":
-            self._made: Any = anthropic.Anthropic(api_key="k", base_url=url, max_retries=0, http_client=http)
+        if name == "bedrock_converse":
+            self._made: Any = bedrock(url)
+            self._asked = ASKED_OF_BEDROCK
+        elif name == "anthropic":
+            self._made = anthropic.Anthropic(api_key="k", base_url=url, max_retries=0, http_client=http)
             self._call: Any = self._made.messages.create
             self._asked |= {"max_tokens": 64, "messages": said}
         else:
@@ -137,10 +175,19 @@ class Sdk:
     def reads(self, *, stream: bool) -> str:
         """`reply`, or the error that it raises."""
         try:
-            answer = self._call(**self._asked, stream=stream)
-            for _ in answer if stream else ():
+            if self._name == "bedrock_converse":
+                answer = (self._made.converse_stream if stream else self._made.converse)(**self._asked)
+                events = answer["stream"] if stream else ()
+            else:
+                answer = self._call(**self._asked, stream=stream)
+                events = answer if stream else ()
+            for _ in events:
                 pass
         except (
+            BOTO.BotoCoreError,
+            BOTO.ClientError,
+            FRAMES.ParserError,
+            urllib3.exceptions.HTTPError,
             anthropic.AnthropicError,
             openai.OpenAIError,
             httpx2.HTTPError,
@@ -295,3 +342,126 @@ def test_an_error_within_is_raised_by_the_sdk_on_one_wire_and_an_event_on_the_ot
         provider.script(replies=[{"text": "a" * 900, "fault": {"kind": "error_event"}}])
         events: list[Any] = list(cast("Any", sdk.responses.create)(**asked, input=said))
     assert events[-1].type in ("error", "response.failed")
+
+
+# --- boto3 against the rehearsal provider -----------------------------------------------------------------------------
+
+CLAUDE = "global.anthropic.claude-sonnet-5-5"
+SPEC = {"toolSpec": {"name": "look", "inputSchema": {"json": TOOL}}}
+BEDROCK_ASKED: dict[str, Any] = {
+    "modelId": CLAUDE, "messages": [{"role": "user", "content": [{"text": "go"}]}], "toolConfig": {"tools": [SPEC]},
+    "system": [{"text": "Be brief. " * 2_000}, {"cachePoint": {"type": "default", "ttl": "1h"}}],
+    "requestMetadata": {"session": "0198-s"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=FORMS)
+def test_boto3_reads_the_rehearsal_providers_converse(provider: Served, stream: bool) -> None:
+    provider.control("reset")
+    provider.script(replies=[SCRIPT, SCRIPT])
+    sdk = bedrock(provider.url)
+    for nth in range(2):
+        content, stop, usage = _heard(sdk.converse_stream(**BEDROCK_ASKED)) if stream else _whole(sdk, BEDROCK_ASKED)
+        assert stop == "tool_use"
+        thought = content[0]["reasoningContent"]["reasoningText"]
+        assert (thought["text"], bool(thought["signature"])) == ("hm", True)
+        assert content[1] == {"text": "a few words"}
+        calls = [one["toolUse"] for one in content[2:]]
+        assert [(one["name"], one["input"]) for one in calls] == [("look", {"x": 1}), ("look", {})]
+        cached = usage["cacheReadInputTokens"], usage["cacheWriteInputTokens"]
+        assert (cached[nth] == 0, cached[1 - nth] > 1_024) == (True, True)
+        assert usage["totalTokens"] == usage["inputTokens"] + sum(cached) + usage["outputTokens"]
+        assert usage["cacheDetails"] == ([] if nth else [{"ttl": "1h", "inputTokens": cached[1]}])
+    told = provider.ledger()
+    assert [(one["status"], one["session"]) for one in told] == [(200, "0198-s")] * 2
+
+
+def _whole(sdk: Any, asked: dict[str, Any]) -> tuple[list[Any], str, Any]:
+    got = sdk.converse(**asked)
+    return got["output"]["message"]["content"], got["stopReason"], got["usage"]
+
+
+def _heard(answer: Any) -> tuple[list[Any], str, Any]:
+    """A stream, put together as a program that uses boto3 does it."""
+    blocks_: dict[int, Any] = {}
+    stop, usage = "", None
+    for event in answer["stream"]:
+        ((kind, told),) = event.items()
+        at = told.get("contentBlockIndex")
+        if kind == "contentBlockStart":
+            blocks_[at] = {"toolUse": {**told["start"]["toolUse"], "input": ""}}
+        elif kind == "contentBlockDelta" and "text" in told["delta"]:
+            blocks_.setdefault(at, {"text": ""})["text"] += told["delta"]["text"]
+        elif kind == "contentBlockDelta" and "toolUse" in told["delta"]:
+            blocks_[at]["toolUse"]["input"] += told["delta"]["toolUse"]["input"]
+        elif kind == "contentBlockDelta":
+            inner = blocks_.setdefault(at, {"reasoningContent": {"reasoningText": {"text": "", "signature": ""}}})
+            for name, piece in told["delta"]["reasoningContent"].items():
+                inner["reasoningContent"]["reasoningText"][name] += piece
+        elif kind == "messageStop":
+            stop = told["stopReason"]
+        elif kind == "metadata":
+            usage = told["usage"]
+    for one in blocks_.values():
+        if "toolUse" in one:
+            one["toolUse"]["input"] = json.loads(one["toolUse"]["input"])
+    return [blocks_[at] for at in sorted(blocks_)], stop, usage
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        ({"kind": "status", "status": 429}, "ThrottlingException"),
+        ({"kind": "status", "status": 401}, "UnrecognizedClientException"),
+        ({"kind": "status", "status": 500}, "InternalServerException"),
+        ({"kind": "overflow"}, "ValidationException"),
+        ({"kind": "error_event", "error_type": "rate_limit_error"}, "throttlingException"),
+    ],
+    ids=["429", "401", "500", "overflow", "within"],
+)
+def test_boto3_raises_what_it_knows_for_the_rehearsal_providers_faults(
+    provider: Served, fault: dict[str, Any], code: str
+) -> None:
+    provider.control("reset")
+    provider.script(replies=[{"text": "a" * 900, "fault": fault}])
+    with pytest.raises(BOTO.ClientError) as caught:
+        list(bedrock(provider.url).converse_stream(**BEDROCK_ASKED)["stream"])
+    assert caught.value.response["Error"]["Code"] == code
+
+
+def test_boto3_takes_a_clean_end_in_the_middle_for_a_whole_answer(provider: Served) -> None:
+    """So a program that only waits for words takes it for a short one."""
+    provider.control("reset")
+    provider.script(replies=[{"text": "a" * 900, "fault": {"kind": "clean_eof", "after_chunks": 2}}])
+    heard = list(bedrock(provider.url).converse_stream(**BEDROCK_ASKED)["stream"])
+    assert heard
+    assert not any("messageStop" in one for one in heard)
+
+
+def test_the_body_of_ours_is_the_one_that_boto3_would_send(provider: Served, server: RawServer) -> None:
+    """What we write by hand fits the published shapes: boto3 refuses members that are none, and dumps it to the same
+    values at the same address."""
+    to = at(provider, "bedrock").of_model(CLAUDE)
+    provider.control("reset")
+    provider.script(replies=[SCRIPT])
+    talk = Talk(to, CLAUDE)
+    talk.add("user", blocks.text("go"), PICTURE)
+    with client_of(provider.url, declared=to) as client:
+        reply, _ = talk.call(client)
+    talk.add("user", *(blocks.tool_result(call.id, "a cup", is_error=True) for call in reply.tool_calls))
+    told: Any = json.loads(talk.body())
+    assert json.dumps(told).count("cachePoint") in (3, 4)
+    assert "reasoningContent" in told["messages"][1]["content"][0]
+    given = json.loads(json.dumps(told))
+    image = given["messages"][0]["content"][1]["image"]
+    image["source"]["bytes"] = base64.b64decode(image["source"]["bytes"])
+    server.acts[:] = [lambda exchange: exchange.send(EMPTY)]
+    server.requests.clear()
+    bedrock(server.url).converse(modelId=CLAUDE, **given)
+    head, body = server.requests[-1]
+    assert json.loads(body) == told
+    assert head.split()[1].decode() == f"/model/{CLAUDE}/converse"
+
+
+EMPTY = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
+PICTURE = '{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}'

@@ -65,6 +65,13 @@ def _answer(
     )
 
 
+def _within(kind: str, *, began: bool = False) -> CallFailed:
+    """An exception in a stream of Bedrock's, with the code that `translate` makes of it."""
+    code = "".join(f"_{one.lower()}" if one.isupper() else one for one in kind)
+    return _answer(200, "x", kind=kind, code=code, began=began)
+
+
+ON_DEMAND = "on-demand throughput isn\u2019t supported. Retry with the ID of an inference profile."
 ANSWERED: list[tuple[int, str, str, float | None, dict[str, Any], str]] = [
     # status, kind, the provider's words, retry-after, what is done, the code that a person sees
     (400, "invalid_request_error", "messages: text content blocks must be non-empty", None, FATAL, "said"),
@@ -198,6 +205,31 @@ KINDS: list[tuple[CallFailed, str, set[str]]] = [
     (_answer(500, ""), "server_error", OUT),
     (_answer(200, "", kind="something_new"), "server_error", OUT),
     (_answer(418, ""), "unknown", {"fall_back"}),
+    (_answer(403, "The security token included in the request is expired"), "auth", KEY_WRONG),
+    (_answer(403, "x", kind="InvalidSignatureException"), "auth", KEY_WRONG),
+    (
+        _answer(403, "You don't have access to the model with the specified model ID."),
+        "model_not_enabled",
+        {"fall_back"},
+    ),
+    (_answer(400, "The provided model identifier is invalid."), "model_not_found", {"fall_back"}),
+    (_answer(400, f"Invocation of model ID m with {ON_DEMAND}"), "model_not_found", {"fall_back"}),
+    (_answer(400, "x", kind="ServiceQuotaExceededException"), "quota", KEY_GONE),
+    (_answer(429, "x", kind="ModelNotReadyException"), "loading", OUT),
+    (_answer(424, "x", kind="ModelErrorException"), "server_error", OUT),
+    (_answer(400, "Input is too long for requested model."), "context_overflow", {"compress"}),
+    (_answer(400, "Expected toolResult blocks at messages.2.content"), "transcript_refused", {"fall_back"}),
+    (_answer(400, "Malformed input request: #: extraneous key [k]"), "unsupported_parameter", {"fall_back"}),
+    (_answer(400, "Output blocked by content filtering policy"), "content_policy_blocked", {"fall_back"}),
+    (_answer(429, "Too many tokens per day, please wait", kind="ThrottlingException"), "daily_limit", KEY_GONE),
+    (_within("throttlingException", began=True), "rate_limit", BUSY),
+    (_within("throttlingException"), "rate_limit", BUSY),
+    (_within("validationException"), "format_error", {"fall_back"}),
+    (_within("modelStreamErrorException", began=True), "server_error", OUT),
+    (_within("modelTimeoutException", began=True), "timeout", OUT),
+    (_within("internalServerException", began=True), "server_error", OUT),
+    (_within("serviceUnavailableException", began=True), "overloaded", BUSY),
+    (CallFailed("m", code="bedrock_extra_missing"), "not_configured", {"fall_back"}),
     *((CallFailed("m", code=code), kind, OUT) for code, kind in OUTAGES.items()),
     (CallFailed("m", code="provider_resting"), "resting", OUT - {"rests"}),
     *((CallFailed("m", code=code), kind, {"fall_back"}) for code, kind in WRONG.items()),

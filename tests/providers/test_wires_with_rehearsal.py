@@ -42,6 +42,8 @@ ROUTES = [
     ("ollama", "smollm2"),
     ("llama.cpp", "smollm2"),
     ("custom", "smollm2"),
+    ("bedrock", "global.anthropic.claude-sonnet-5-5"),
+    ("bedrock", "us.anthropic.claude-opus-4-5-20251101-v1:0"),
 ]
 IDS = [f"{provider}-{model}" for provider, model in ROUTES]
 
@@ -67,7 +69,7 @@ class Talk:
     """One conversation as a worker has it: pieces of rows, and a body for each call."""
 
     def __init__(self, to: Declaration, model: str, *, stream: bool = True, system: str = SYSTEM) -> None:
-        self.to, self.model, self.stream = to, model, stream
+        self.to, self.model, self.stream = to.of_model(model), model, stream
         floor = assembled.begin(
             TOOLS, blocks.join([blocks.text(system)]), stable_proved=True, with_reasoning=True, newest=0
         )
@@ -91,7 +93,8 @@ class Talk:
 
     def call(self, client: wire.Client) -> tuple[Reply, list[Delta]]:
         deltas: list[Delta] = []
-        reply = wire.stream(client, self.body(), sink=deltas.append, cancel=wire.Cancel())
+        target = wire.Target(self.model, streamed=self.stream)
+        reply = wire.stream(client, self.body(), sink=deltas.append, cancel=wire.Cancel(), target=target)
         content, sealed = content_of(reply)
         assert content is not None
         kept = blocks.split(content)
@@ -104,10 +107,10 @@ class Talk:
 def test_a_conversation_with_tools_and_thoughts_goes_on_as_each_provider_wants_it(
     provider: Served, name: str, model: str, streamed: bool
 ) -> None:
-    to = at(provider, name)
+    to = at(provider, name).of_model(model)
     arguments = '{"n":1e2,"odd":"ü \\ud83d\\ude00","list":[1.0,{"b":1,"a":2}]}'
     provider.script(
-        session=None if "user" not in text(Params(model, "0198-s"), to) else "0198-s",
+        session=None if "0198-s" not in text(Params(model, "0198-s"), to) else "0198-s",
         replies=[
             {
                 "text": "I look. ", "thinking": "Where?" if name != "custom" else None,
@@ -121,7 +124,11 @@ def test_a_conversation_with_tools_and_thoughts_goes_on_as_each_provider_wants_i
     with client_of(provider.url, declared=to) as client:
         talk.add("user", blocks.text(ASKED))
         first, deltas = talk.call(client)
-        assert [call.arguments_text for call in first.tool_calls] == [arguments, '{"a":1}']
+        given = [call.arguments_text for call in first.tool_calls]
+        if to.wire is Wire.CONVERSE and not streamed:  # an object, not its text: how a number was written is lost
+            assert [json.loads(one) for one in given] == [json.loads(arguments), {"a": 1}]
+        else:
+            assert given == [arguments, '{"a":1}']
         assert first.text == "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == "I look. "
         assert first.stop_reason == "tool_use"
         talk.add("user", *(blocks.tool_result(call.id, "a cup") for call in first.tool_calls))
@@ -136,6 +143,7 @@ def test_a_conversation_with_tools_and_thoughts_goes_on_as_each_provider_wants_i
     for reply, call in zip((first, second, third), calls, strict=True):
         assert reply.usage is not None
         buckets = (reply.usage.input, reply.usage.cache_read, reply.usage.cache_write_5m, reply.usage.output)
+        assert reply.usage.cache_write_1h == call["cache_write_1h"]
         assert buckets == (call["input"], call["cache_read"], call["cache_write_5m"], call["output"])
         assert reply.request_id == call["request_id"]
     before, after = (json.loads(body) for body in talk.bodies[1:])
@@ -144,7 +152,15 @@ def test_a_conversation_with_tools_and_thoughts_goes_on_as_each_provider_wants_i
     assert to.route.marks or third.usage is None or third.usage.cache_read >= (1_024 if model != "smollm2" else 0)
 
 
-@pytest.mark.parametrize(("name", "model"), [("openai", "gpt-6.1-sol"), ("openai", "gpt-5.5")])
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("openai", "gpt-6.1-sol"),
+        ("openai", "gpt-5.5"),
+        ("bedrock", "global.anthropic.claude-sonnet-5-5"),
+        ("bedrock", "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+    ],
+)
 def test_the_bill_is_the_provider_s_to_the_cent(provider: Served, name: str, model: str) -> None:
     to = at(provider, name)
     talk = Talk(to, model)
@@ -171,7 +187,11 @@ def test_what_overflows_is_known_by_its_words(provider: Served, name: str, model
 
 
 def test_a_cut_stream_is_a_cut_with_what_was_said(provider: Served) -> None:
-    for name, model in (("openai", "gpt-6.1-sol"), ("azure", "gpt-6.1-sol")):
+    for name, model in (
+        ("openai", "gpt-6.1-sol"),
+        ("azure", "gpt-6.1-sol"),
+        ("bedrock", "anthropic.claude-sonnet-5-5"),
+    ):
         to = at(provider, name)
         provider.control("reset")
         provider.script(replies=[{"text": "a" * 900, "fault": {"kind": "clean_eof", "after_chunks": 2}}])
@@ -185,7 +205,11 @@ def test_a_cut_stream_is_a_cut_with_what_was_said(provider: Served) -> None:
 
 
 def test_usage_that_is_not_told_is_unknown_and_not_nothing(provider: Served) -> None:
-    for name, model in (("openai", "gpt-6.1-sol"), ("azure", "gpt-6.1-sol")):
+    for name, model in (
+        ("openai", "gpt-6.1-sol"),
+        ("azure", "gpt-6.1-sol"),
+        ("bedrock", "anthropic.claude-sonnet-5-5"),
+    ):
         provider.control("reset")
         provider.script(replies=[{"text": "hello", "fault": {"kind": "no_usage"}}])
         to = at(provider, name)

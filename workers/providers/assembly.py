@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from shared.request import canonical
-from shared.request.dialect import EXTRA, ITEM, PHASE
+from shared.request.dialect import EXTRA, ITEM, PHASE, REASONED
 from shared.request.foreign import seal
 from shared.text import bounded, clean_text
 from workers.providers import usage as usage_of
@@ -76,6 +76,8 @@ class Assembly:
     since_ms: Callable[[], float]
     hour_marks: Callable[[], bool]
     most_chars: int = CHARS_LIMIT
+    known_as: str | None = None
+    """By what name the provider knows the call, where its messages have none: ids that are made begin with it."""
     blocks: list[Block] = field(default_factory=list[Block])
     told: dict[str, Any] = field(default_factory=dict[str, Any])
     message: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -130,7 +132,7 @@ class Assembly:
 
     def content(self) -> tuple[ReplyBlock, ...]:
         taken: set[str] = set()
-        seed = str(self.message.get("id") or "")
+        seed = str(self.message.get("id") or self.known_as or "")
         content: list[ReplyBlock] = []
         for nth, block in enumerate(self.blocks):
             match block.kind:
@@ -296,9 +298,10 @@ def _word(told: object) -> str:
 
 
 def _goes_back(block: Block) -> bool:
-    """Whether its provider wants a sealed block again: else it was for people to read. An item is whole or nothing."""
+    """Whether its provider wants a sealed block again: else it was for people to read. An item is signed
+    and whole, or nothing."""
     key = block.head.get("key")
-    return bool(key) and bool(block.value if key == ITEM else block.value or block.text)
+    return bool(key) and bool(block.value if key in (ITEM, REASONED) else block.value or block.text)
 
 
 def _may_go_back(block: Block) -> bool:

@@ -18,9 +18,11 @@ from anthropic import Omit
 from anthropic._models import FinalRequestOptions  # the type of what is overridden below
 
 from shared.errors import SettingsError
+from shared.providers import aws as keys
 from shared.providers.declaration import PATHS, Auth, Declaration
 from shared.providers.resolve import URL, check_key, resolve
 from shared.request.dialect import Wire
+from workers.providers import aws
 from workers.providers.transport import Connections, PooledTransport
 
 PATH = PATHS[Wire.ANTHROPIC]
@@ -42,9 +44,17 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What a wire says in the address where others say it in the body: the model, and whether the answer streams."""
+
+    model: str = ""
+    streamed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Client:
     """Shared by every thread of the process. Close it with `close_client` when the process ends. `sdk` is there on
-    Anthropic's wire; the others are plain HTTP with `headers`."""
+    Anthropic's wire; the others are plain HTTP with `headers`, and those of `signed` where each request is signed."""
 
     provider: Provider
     declared: Declaration
@@ -52,6 +62,7 @@ class Client:
     headers: Mapping[str, str] = field(repr=False)
     sdk: anthropic.Anthropic | None = field(repr=False)
     connections: Connections = field(repr=False)
+    signed: aws.Signed | None = field(default=None, repr=False)
 
 
 class _Sdk(anthropic.Anthropic):
@@ -89,6 +100,8 @@ def open_client(provider: Provider) -> Client:
     if not provider.api_key or not provider.api_key.isascii() or not provider.api_key.isprintable():
         raise SettingsError("NIGHTSHIFT_PROVIDER_KEY: it must be printable ASCII without line ends (not shown)")
     check_key(provider.api_key, declared)
+    aws.ready(declared)
+    signed = aws.signer(provider.api_key, declared)
     for name in ("anthropic", "httpx2", "httpcore2"):  # at DEBUG they log whole requests: no prompt goes into a log
         logging.getLogger(name).setLevel(logging.WARNING)
     url = declared.base_url
@@ -103,10 +116,10 @@ def open_client(provider: Provider) -> Client:
     )
     headers = _headers(provider.api_key, declared)
     sdk = _sdk(provider.api_key, url, http, headers, timeout) if declared.wire is Wire.ANTHROPIC else None
-    return Client(provider, declared, http, headers, sdk, connections)
+    return Client(provider, declared, http, headers, sdk, connections, signed)
 
 
-def post(client: Client, body: bytes) -> httpx2.Response:
+def post(client: Client, body: bytes, target: Target) -> httpx2.Response:
     """The answer to a whole body, unread. On Anthropic's wire raises what the SDK raises: an answer that is no success
     is read and raised by it. On the others it is given back as it is.
 
@@ -114,10 +127,12 @@ def post(client: Client, body: bytes) -> httpx2.Response:
     `request` is what its `post` calls, with options that are copied here and there worked out anew.
     """
     if client.sdk is None:
-        url = client.declared.base_url + PATHS[client.declared.wire]
-        return client.http.send(
-            client.http.build_request("POST", url, content=body, headers=client.headers), stream=True
-        )
+        declared = client.declared
+        url = declared.base_url + PATHS[declared.wire]
+        if declared.wire is Wire.CONVERSE:
+            url = aws.address(declared.base_url, target.model, streamed=target.streamed)
+        headers = client.headers if client.signed is None else {**client.headers, **client.signed(url, body)}
+        return client.http.send(client.http.build_request("POST", url, content=body, headers=headers), stream=True)
     options = _OPTIONS.model_copy(update={"content": body})
     answer: object = client.sdk.request(httpx2.Response, options, stream=True, stream_cls=anthropic.Stream[object])
     return cast("httpx2.Response", answer)
@@ -155,9 +170,12 @@ def _tls(provider: Provider) -> ssl.SSLContext:
 
 def _headers(api_key: str, declared: Declaration) -> dict[str, str]:
     key = {"api-key": api_key} if declared.auth is Auth.API_KEY else {"Authorization": f"Bearer {api_key}"}
+    if declared.auth is Auth.AWS and keys.access(api_key) is not None:
+        key = {}
     ours = {**key, "Accept-Encoding": "identity", "Accept": "text/event-stream"}
     if declared.wire is not Wire.ANTHROPIC:  # there the SDK adds them
-        ours |= {"Accept": "text/event-stream, application/json", "Content-Type": "application/json"}
+        stream = aws.EVENTS if declared.wire is Wire.CONVERSE else "text/event-stream"
+        ours |= {"Accept": f"{stream}, application/json", "Content-Type": "application/json"}
     return {**ours, **dict(declared.headers)}
 
 

@@ -10,7 +10,7 @@ from shared.request.dialect import Wire
 from workers.providers.client import Client
 from workers.providers.sockets import Cancel, Line, in_call
 
-PATHS = {Wire.ANTHROPIC: "/v1/models", Wire.CHAT: "/models", Wire.RESPONSES: "/models"}
+PATHS = {Wire.ANTHROPIC: "/v1/models", Wire.CHAT: "/models", Wire.RESPONSES: "/models", Wire.CONVERSE: "/"}
 LONGEST_S = 3.0
 ROOM = 4 * 1024 * 1024
 

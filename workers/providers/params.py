@@ -49,6 +49,9 @@ def text(params: Params, to: Declaration = ANTHROPIC) -> str:
         case Wire.RESPONSES:
             members += [*_manners(params, to), stream, '"store":false', '"include":["reasoning.encrypted_content"]']
             choice = '"none"'
+        case Wire.CONVERSE:  # the model and whether it streams stand in the address; no choice of tools forbids them
+            told = f'"requestMetadata":{{"session":{canonical.dump(params.session)}}}'
+            return f'"inferenceConfig":{{{limit}}},{told}'
         case _:
             assert_never(to.wire)
     if params.tool_choice is not None:

@@ -18,6 +18,7 @@ from genai_prices.types import TieredPrices
 
 from shared.prices import OwnPrice
 from shared.providers.table import ANTHROPIC, known
+from shared.request.cache_plan import Shape
 from shared.request.marked import Ttl
 from workers.providers.replies import Usage
 
@@ -85,7 +86,7 @@ def worst(
         return None
     hour = [rates.cache_write_1h] if ttl is Ttl.HOUR else []
     buckets = [rates.input, rates.cache_read, rates.cache_write_5m, *hour]
-    if _caches_by_itself(provider):  # what it has no rate for, it does not bill
+    if _caches_by_itself(model, provider):  # what it has no rate for, it does not bill
         buckets = [rate for rate in buckets if rate is not None]
     known = [_at_size(rate, prompt_tokens) for rate in buckets if rate is not None]
     if len(known) < len(buckets) or rates.output is None:
@@ -111,7 +112,9 @@ def relative(
     if rates is None:
         return None
     short, hour = rates.cache_write_5m, rates.cache_write_1h
-    if _caches_by_itself(provider):  # without a fee for writing, what is written costs what it costs to read it first
+    if _caches_by_itself(
+        model, provider
+    ):  # without a fee for writing, what is written costs what it costs to read it first
         short = short if short is not None else rates.input
         hour = hour if hour is not None else short
     of_model = (rates.input, rates.cache_read, short, hour, rates.output)
@@ -139,10 +142,10 @@ def _at_size(rate: Decimal | TieredPrices, prompt_tokens: int) -> Decimal:
     return above[-1] if above else rate.base
 
 
-def _caches_by_itself(provider: str) -> bool:
+def _caches_by_itself(model: str, provider: str) -> bool:
     """Whether the provider decides alone what it caches: there are no marks whose price would be due."""
     found = known(provider)
-    return found is not None and found.route != ANTHROPIC.route
+    return found is not None and found.of_model(model).route.shape is not Shape.NATIVE
 
 
 def _rates(model: str, at: datetime, provider: str, own: Own) -> _Rates | None:

@@ -11,6 +11,7 @@ from shared.request.dialect import Wire
 from workers.providers import events
 from workers.providers.assembly import Assembly
 from workers.providers.chat_reading import ChatReader
+from workers.providers.converse_reading import ConverseReader
 from workers.providers.native_reading import NativeReader
 from workers.providers.responses_reading import ResponsesReader
 
@@ -37,6 +38,8 @@ def reader(declared: Declaration, made: Assembly) -> Reader:
             return ChatReader(made, declared.name, declared.reasoning)
         case Wire.RESPONSES:
             return ResponsesReader(made, declared.name)
+        case Wire.CONVERSE:
+            return ConverseReader(made, declared.name)
         case _:
             assert_never(declared.wire)
 

@@ -11,7 +11,7 @@ FLOOR_CHARS = 64 * 1024
 
 BYTES_A_TOKEN = 1024
 FLOOR_BYTES = 1024 * 1024
-_MAX_TOKENS = re.compile(rb'"max_(?:completion_|output_)?tokens":(\d{1,9})[,}]')
+_MAX_TOKENS = re.compile(rb'"max(?:_(?:completion_|output_)?t|T)okens":(\d{1,9})[,}]')
 _HEAD = 4096
 
 

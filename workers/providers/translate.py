@@ -14,6 +14,7 @@ from typing import Any, cast
 import anthropic
 import httpx2
 
+from shared.providers import aws
 from shared.text import clean_text
 from workers.providers.faults import CallFailed, Limits, ProviderCut
 from workers.providers.replies import Partial
@@ -22,7 +23,9 @@ from workers.providers.sockets import Line
 SAID_LIMIT = 500
 _CODE = re.compile(r"[a-z][a-z0-9_]{2,63}", re.ASCII)
 _KEPT = ("anthropic-ratelimit-", "x-ratelimit-", "retry-after")
-_ID_HEADERS = ("request-id", "x-request-id", "apim-request-id", "cf-ray")
+_ID_HEADERS = ("request-id", "x-request-id", "apim-request-id", "x-amzn-requestid", "cf-ray")
+_AWS_KIND = "x-amzn-errortype"
+_HUMP = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,9 @@ class Context:
 
     def shown(self, text: str) -> str:
         """A provider's words, fit for a log: bounded, without the key, which some servers echo."""
-        hidden = text.replace(self.key, "[key]") if self.key else text
+        hidden = text
+        for secret in aws.secrets_in(self.key):
+            hidden = hidden.replace(secret, "[key]") if secret else hidden
         return clean_text(" ".join(hidden[: 8 * SAID_LIMIT].split()))[:SAID_LIMIT]
 
 
@@ -79,6 +84,8 @@ def error_within(told: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if told.get("type") == "response.failed" or (told.get("object"), told.get("status")) == ("response", "failed"):
         failed = _member(response, "error")
         return {"error": {"type": failed.get("code") or "server_error", **failed}}
+    if isinstance(told.get("__type"), str):
+        return {"error": {"type": _bare(told["__type"]), "message": told.get("message")}}
     choices: object = told.get("choices")
     first = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
     of_choice = _told(cast("object", first))
@@ -120,7 +127,7 @@ def of_status(error: anthropic.APIStatusError, context: Context) -> CallFailed:
 
 def of_answer(status: int, body: object, headers: httpx2.Headers, context: Context) -> CallFailed:
     told = _told(body)
-    kind = told.get("type") if isinstance(told.get("type"), str) else None
+    kind = told.get("type") if isinstance(told.get("type"), str) else _of_header(headers)
     message = told.get("message")
     said = message if isinstance(message, str) else body if isinstance(body, str) else ""
     details = told.get("details")
@@ -193,11 +200,25 @@ def _chain(error: BaseException) -> Iterable[BaseException]:
 
 
 def _told(body: object) -> Mapping[str, Any]:
-    """The `error` object of a body; OpenAI-style servers leave the envelope out."""
+    """The `error` object of a body; OpenAI-style servers leave the envelope out. AWS has its sentence in the body
+    itself, written one way or the other, and its kind in a header."""
     if not isinstance(body, dict):
         return {}
-    inner = cast("Mapping[str, Any]", body).get("error")
-    return cast("Mapping[str, Any]", inner) if isinstance(inner, dict) else {}
+    whole = cast("Mapping[str, Any]", body)
+    inner = whole.get("error")
+    if isinstance(inner, dict):
+        return cast("Mapping[str, Any]", inner)
+    message = whole.get("message", whole.get("Message"))
+    return {"message": message, "type": _bare(whole.get("__type"))} if isinstance(message, str) else {}
+
+
+def _of_header(headers: httpx2.Headers) -> str | None:
+    return _bare(headers.get(_AWS_KIND))
+
+
+def _bare(told: object) -> str | None:
+    """`ThrottlingException` out of what AWS makes of it: with a name space before it and an address behind."""
+    return told.partition(":")[0].rpartition("#")[2][:80] or None if isinstance(told, str) else None
 
 
 def _member(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -207,7 +228,11 @@ def _member(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _code(told: object) -> str | None:
     """A provider's own code, if it looks like one: it becomes ours, and codes stand in logs and metrics."""
-    return told if isinstance(told, str) and _CODE.fullmatch(told) else None
+    if not isinstance(told, str):
+        return None
+    if told.endswith("Exception") and told.isalpha():  # AWS's
+        told = _HUMP.sub("_", told).lower()
+    return told if _CODE.fullmatch(told) else None
 
 
 def _outer_id(body: object) -> str | None:

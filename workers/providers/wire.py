@@ -15,9 +15,9 @@ from typing import Any
 import anthropic
 import httpx2
 
-from workers.providers import events, sizes, translate
+from workers.providers import aws, events, sizes, translate
 from workers.providers.assembly import Assembly, BadStream, TooLarge, UnexpectedBlock
-from workers.providers.client import READ_S, Client, Provider, close_client, open_client, post
+from workers.providers.client import READ_S, Client, Provider, Target, close_client, open_client, post
 from workers.providers.faults import CallCut, CallFailed, Limits, ProviderCut
 from workers.providers.reading import Reader, parser, reader
 from workers.providers.replies import Delta, Reply
@@ -31,6 +31,7 @@ __all__ = [
     "Client",
     "Provider",
     "ProviderCut",
+    "Target",
     "Timeouts",
     "close_client",
     "open_client",
@@ -67,6 +68,7 @@ class _Call:
     line: Line
     made: Assembly
     reader: Reader
+    target: Target
     response: httpx2.Response | None = None
     heard: Callable[[Limits], None] | None = None
 
@@ -89,9 +91,10 @@ def stream(
     cancel: Cancel,
     timeouts: Timeouts | None = None,
     heard: Callable[[Limits], None] | None = None,
+    target: Target | None = None,
 ) -> Reply:
-    """The reply to `body`, the whole request as it goes out (with `"stream":true`). `heard` is told what the head of an
-    answer says of limits when that is here, before the rest has come.
+    """The reply to `body`, the whole request as it goes out (with `"stream":true`, or `target` to say so). `heard` is
+    told what the head of an answer says of limits when that is here, before the rest has come.
 
     Raises CallFailed (ProviderCut once the answer had begun) and CallCut when `cancel` was used. What `sink` raises
     ends the call and is passed on.
@@ -111,7 +114,7 @@ def stream(
     made = Assembly(sink, since_ms=lambda: (time.monotonic() - began) * 1_000, hour_marks=lambda: HOUR_MARK in body)
     if asked is not None:
         made.most_chars = sizes.most_chars(asked)
-    call = _Call(client, body, line, made, reader(client.declared, made), heard=heard)
+    call = _Call(client, body, line, made, reader(client.declared, made), target or Target(), heard=heard)
     if cancel.reason is not None:
         raise CallCut(cancel.reason)
     with in_call(line):
@@ -131,7 +134,8 @@ def stream(
 
 def _run(call: _Call) -> httpx2.Response:
     """Reads the answer to its end. Afterwards the reply is whole, or an error was raised."""
-    response = call.response = post(call.client, call.body)
+    response = call.response = post(call.client, call.body, call.target)
+    call.made.known_as = translate.request_id(response.headers)
     if response.extensions[ENCODING] not in (b"", b"identity"):
         raise call.context().failed("provider_encoded", "the provider's answer is compressed, which was not asked for")
     if not response.is_success:  # of Anthropic's wire the SDK has raised it
@@ -139,7 +143,7 @@ def _run(call: _Call) -> httpx2.Response:
     if call.heard is not None:
         call.heard(translate.kept_headers(response.headers))
     try:
-        if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        if response.headers.get("content-type", "").lower().startswith(("text/event-stream", aws.EVENTS)):
             _read_stream(response, call)
         else:
             _read_whole(response, call)
@@ -159,7 +163,9 @@ def _read_stream(response: httpx2.Response, call: _Call) -> None:
     line, made = call.line, call.made
     line.renew()
     chunks = response.iter_raw()
-    for event in events.read(chunks, parser(call.client.declared), line.renew):
+    framed = response.headers["content-type"].lower().startswith(aws.EVENTS)
+    told_of = aws.frames(chunks) if framed else events.read(chunks, parser(call.client.declared), line.renew)
+    for event in told_of:
         told = translate.error_within(event)
         if told is not None:
             raise translate.of_answer(200, told, response.headers, call.context())
