@@ -171,17 +171,6 @@ def warm(client: Client, asked: argparse.Namespace) -> Exit:
     return Exit.DONE
 
 
-def model(client: Client, asked: argparse.Namespace) -> Exit:
-    """Raises Stop where it is somebody else's session, or a child's."""
-    given = {"model": asked.model} | ({"provider": asked.provider} if asked.provider else {})
-    row: dict[str, Any] = client.patch(f"/v1/sessions/{quote(asked.session, safe='')}", given)
-    if asked.json:
-        screen.as_json(row)
-        return Exit.DONE
-    screen.say(f"session {asked.session} speaks to {row['model']} ({row['provider']}) from its next turn on")
-    return Exit.DONE
-
-
 def cancel(client: Client, asked: argparse.Namespace) -> Exit:
     return _told(asked, client.post(f"/v1/turns/{asked.turn}/cancel"), "is asked to stop")
 

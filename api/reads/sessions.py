@@ -39,6 +39,7 @@ left join lateral (
 """
 ONE = only(_SHOWN + " where s.id = %(session)s")
 LIST = only(_SHOWN + " where s.seq < %(before)s", " order by s.seq desc limit %(limit)s")
+PROVIDER: LiteralString = "select provider from sessions where id = %(session)s"
 SEEN = only("select s.prefix, s.last_edit from sessions s where s.id = %(session)s")
 
 
@@ -53,6 +54,13 @@ def find(connection: Connection, session: UUID, who: UUID) -> Session:
 def newest(connection: Connection, who: UUID, before: int, limit: int) -> list[DictRow]:
     values = {"who": who, "before": before, "limit": limit}
     return connection.cursor(row_factory=dict_row).execute(LIST, values).fetchall()
+
+
+def provider(connection: Connection, session: UUID) -> str:
+    """Of a session that the caller has just seen."""
+    row = connection.cursor(row_factory=dict_row).execute(PROVIDER, {"session": session}).fetchone()
+    assert row is not None
+    return str(row["provider"])
 
 
 def must_see(connection: Connection, session: UUID, who: UUID) -> DictRow:

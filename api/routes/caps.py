@@ -3,24 +3,27 @@ is kept warm while nobody is there."""
 
 from __future__ import annotations
 
-from typing import LiteralString
+from typing import Annotated, LiteralString
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from api import answers, commands
 from api.auth import Caller
 from api.commands import Answer
-from api.injected import Serving, Writing, identifier
+from api.injected import Reading, Serving, Writing, identifier
 from api.openapi import accepts, gives
-from api.reads import sessions, turns
+from api.reads import sessions, switch, turns
 from api.services import Services
 from api.waking import ring_for
 from api.wire.asked import CapAsked, SessionChange
+from api.wire.fields import ModelName, Name
+from api.wire.money import Switch
 from api.wire.shown import Session, Turn
 from shared.errors import Refused, SettingsError
-from shared.providers import resolve
+from shared.providers import named, resolve
+from shared.providers.chains import Link
 from shared.store import caps
 from shared.store.intake import fetch
 from shared.store.pool import Connection
@@ -72,11 +75,36 @@ def change_session(serving: Serving, written: Writing, session: str) -> Response
             caps.keep_warm(connection, id_, who, wanted=asked.keep_warm)
         if asked.model is not None:
             _reachable(serving, asked.provider)
+            named.check(serving.settings, asked.provider or sessions.provider(connection, id_), asked.model)
             caps.speak_to(connection, id_, who, asked.provider, asked.model)
         shown = sessions.find(connection, id_, who)
         return Answer(200, answers.text(shown), after=lambda: ring_for(serving, woken))
 
     return commands.perform(serving, written, effect).response()
+
+
+@router.get("/v1/sessions/{session}/switch", responses=gives(Switch))
+def price_switch(
+    serving: Serving,
+    caller: Reading,
+    session: str,
+    model: Annotated[ModelName, Query(description="The model that would answer")],
+    provider: Annotated[Name | None, Query(description="Where it is, if it is not where the last one was")] = None,
+) -> Response:
+    """What it would cost to let another model answer: the next call has to read the conversation anew, beside what that
+    call costs if nothing is changed. Nothing is."""
+    id_ = identifier(session)
+
+    def read(connection: Connection) -> Switch:
+        with connection.transaction():  # as of one moment
+            connection.execute("set transaction isolation level repeatable read, read only")
+            sessions.must_see(connection, id_, caller.principal.id)
+            _reachable(serving, provider)
+            at = provider or sessions.provider(connection, id_)
+            named.check(serving.settings, at, model)
+            return switch.find(connection, id_, serving.settings, Link(at, model))
+
+    return answers.ok(serving.database.read(read))
 
 
 def _reachable(serving: Services, provider: str | None) -> None:
