@@ -79,6 +79,7 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
         "cap": turns.cap,
         "warm": turns.warm,
         "model": switching.model,
+        "title": turns.title,
         "sessions": sessions.sessions,
         "show": sessions.show,
         "search": search.search,

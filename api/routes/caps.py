@@ -27,6 +27,7 @@ from shared.providers.chains import Link
 from shared.store import caps
 from shared.store.intake import fetch
 from shared.store.pool import Connection
+from shared.store.statements import run, titles
 from shared.values import Role
 
 router = APIRouter(tags=["caps"])
@@ -58,10 +59,10 @@ def cap_turn(serving: Serving, written: Writing, turn: str) -> Response:
 
 @router.patch("/v1/sessions/{session}", openapi_extra=accepts(SessionChange), responses=gives(Session))
 def change_session(serving: Serving, written: Writing, session: str) -> Response:
-    """Set what a session may cost over all its turns, also while one runs or waits for money; whether it is read before
-    the provider forgets it, which costs while nobody is there; and which model answers from its next turn on, which
-    reads the conversation anew: the turn tells for about how much (`model.switched`) before its first call. Its owner
-    or an admin."""
+    """Name a session. Set what it may cost over all its turns, also while one runs or waits for money; whether it is
+    read before the provider forgets it, which costs while nobody is there; and which model answers from its next turn
+    on, which reads the conversation anew: `GET …/switch` tells before for about how much, and so does the turn
+    (`model.switched`) before its first call. Its owner or an admin."""
     id_, who = identifier(session), written.caller.principal.id
     asked = written.body(SessionChange)
 
@@ -69,6 +70,8 @@ def change_session(serving: Serving, written: Writing, session: str) -> Response
         sessions.must_see(connection, id_, who)
         _allow(connection, written.caller, id_)
         woken = None
+        if asked.title is not None:
+            run(connection, titles.TITLE_SET, {"session": id_, "title": asked.title})
         if "cap_usd" in asked.model_fields_set:
             woken = caps.of_session(connection, id_, who, asked.cap_usd)
         if "keep_warm" in asked.model_fields_set:

@@ -32,6 +32,7 @@ QUEUED_COUNT = named(
     "select count(*) as n from turns where session = %(session)s and status = 'queued'",
     "turns_queue_of_session",
 )
+# What is said first is the title of a session that has none, until a model or a person writes a better one.
 ADMIT_TURN = named(
     "admit_turn",
     """
@@ -45,6 +46,9 @@ with t as (
   select t.session, t.id, 'input:' || t.id, 'input', %(principal)s, %(payload)s, %(stable_prefix_len)s from t
   where %(payload)s::text is not null
   returning id
+), n as (
+  update sessions set title = %(title)s, titled = 'first'
+  where id = %(session)s and title = '' and titled is null and %(title)s <> ''
 )
 select t.id, t.status, t.created_at, (select id from i) as inbox from t
 """,
