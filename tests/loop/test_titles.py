@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from deploy.local.servers import Servers
@@ -203,3 +204,16 @@ def test_two_schedulers_admit_one_turn(naming: Ground, provider: Rehearsal) -> N
     chores = naming.rows("select id from turns where session = %s and class = 'chore'", session)
     assert len(chores) == 1
     naming.look()
+
+
+def test_a_session_that_its_holder_has_locked_is_spoken_to_without_a_wait_and_named_the_next_time(
+    naming: Ground,
+) -> None:
+    session = naming.session()
+    with psycopg.connect(naming.settings.database_url) as holder:
+        holder.execute("select 1 from sessions where id = %s for no key update", (session,))
+        naming.turn(session, "first words")
+        assert named(naming, session) == ("", None)
+    naming.turn(session, "second words")
+    assert named(naming, session) == ("second words", "first")
+    naming.execute("update turns set status = 'cancelled', finished_at = now() where session = %s", session)

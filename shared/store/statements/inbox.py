@@ -32,7 +32,9 @@ QUEUED_COUNT = named(
     "select count(*) as n from turns where session = %(session)s and status = 'queued'",
     "turns_queue_of_session",
 )
-# What is said first is the title of a session that has none, until a model or a person writes a better one.
+# What is said first is the title of a session that has none, until a model or a person writes a better one. A session
+# that its holder has locked is left alone: who steers has locked the turn by now, and would wait for it the wrong way
+# round. What is said next has the same chance.
 ADMIT_TURN = named(
     "admit_turn",
     """
@@ -47,8 +49,11 @@ with t as (
   where %(payload)s::text is not null
   returning id
 ), n as (
-  update sessions set title = %(title)s, titled = 'first'
-  where id = %(session)s and title = '' and titled is null and %(title)s <> ''
+  update sessions set title = %(title)s, titled = 'first' where id = (
+    select o.id from sessions o
+    where o.id = %(session)s and o.title = '' and o.titled is null and %(title)s <> ''
+    for no key update skip locked
+  )
 )
 select t.id, t.status, t.created_at, (select id from i) as inbox from t
 """,
