@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
-from scheduler import budgets, counting, idleness, parks, stopping, takeover, upkeep, warmth
+from scheduler import budgets, counting, idleness, parks, stopping, takeover, titles, upkeep, warmth
 from scheduler.ringing import ring_waiting
 from scheduler.room import Room
 from scheduler.wake import Waker
@@ -43,6 +43,7 @@ class Sweep:
         if boottime() >= self._idle_at:
             self._idle_at = boottime() + IDLE_S
             parts += [lambda: upkeep.fold_idle(self._room), lambda: idleness.compact(self._room)]
+            parts.append(lambda: titles.name(self._room))
         if boottime() >= self._parks_at:
             self._parks_at = boottime() + PARKS_S
             parts.append(lambda: parks.rederive(self._room))

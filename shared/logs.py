@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import traceback
 from collections.abc import MutableMapping
-from datetime import UTC, datetime
 from typing import Any, cast
 
 import structlog
+from structlog.stdlib import ProcessorFormatter
+from structlog.typing import Processor
 
 
 def configure(level: str = "info") -> None:
     """Set up structlog and the standard library's logging alike."""
     number = getattr(logging, level.upper())
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Alike())
+    handler.setFormatter(alike())
     logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING))
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            told,
-            structlog.processors.JSONRenderer(),
-        ],
+        processors=[structlog.contextvars.merge_contextvars, *_said(), structlog.processors.JSONRenderer()],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         # A line and its end in one write: in two, another thread's line comes between them, and neither can be parsed.
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
@@ -34,21 +28,19 @@ def configure(level: str = "info") -> None:
     )
 
 
-class Alike(logging.Formatter):
-    """The standard library's lines as ours: one JSON line each, with the `logger` that said it and its exception told
-    as ours are, so that what reads the log needs one parser."""
+def alike() -> logging.Formatter:
+    """The standard library's lines as ours, with the `logger` that said it, so that what reads the log needs one
+    parser."""
+    return ProcessorFormatter(
+        foreign_pre_chain=[structlog.stdlib.add_logger_name, *_said()],
+        processors=[ProcessorFormatter.remove_processors_meta, structlog.processors.JSONRenderer()],
+    )
 
-    def format(self, record: logging.LogRecord) -> str:
-        said: dict[str, str] = {
-            "event": record.getMessage(),
-            "logger": record.name,
-            "level": record.levelname.lower(),
-            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
-        }
-        error = record.exc_info[1] if record.exc_info else None
-        if error is not None:
-            said["exception"] = trace(error)
-        return json.dumps(said)
+
+def _said() -> list[Processor]:
+    """What each line says beside its event."""
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    return [structlog.processors.add_log_level, stamp, told]
 
 
 def told(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -60,7 +60,10 @@ class Settings(BaseModel):
     """Who answers while the session's own model does not, by profile: `profile=provider:model>provider:model`, with
     commas between, `*` for the rest. The next turn asks the session's own model again."""
     auxiliary: str = "session"
-    """Who writes summaries: `session>provider:model`, in this order; `session` is whoever the session speaks to."""
+    """Who writes summaries and titles: `session>provider:model`, in this order; `session` is whoever the session speaks
+    to."""
+    titles: bool | None = None
+    """Whether a model is asked for a title once a session's first turn is over. Unset: where `auxiliary` names one."""
     keys: Path | None = None
     """Folder of providers' keys (shared/providers/credentials.py); `keys` of the home where it is not set."""
     outage_s: float = Field(default=3600.0, gt=0)
@@ -182,6 +185,11 @@ class Settings(BaseModel):
     """`host:port` at which a worker serves its own figures for Prometheus; nowhere if empty."""
     otlp_endpoint: str = ""
     """Base address of a collector that gets the same figures over OTLP/HTTP; none if empty."""
+    content_trace: Path | None = None
+    """Folder into which requests and answers are written, rid of keys, for whoever looks into a fault: what people said
+    is in it. Nowhere if unset, which is the rule."""
+    content_trace_mb: int = Field(default=256, ge=1, le=1_048_576)
+    """What that folder may come to hold; the oldest files go first."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     pause_at: str = ""
     """Test only: 'point:directory' blocks a worker at a named point until the file directory/go exists."""

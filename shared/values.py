@@ -57,6 +57,7 @@ class Purpose(StrEnum):
     SUMMARY = "summary"
     FINAL = "final"
     PING = "ping"
+    TITLE = "title"
 
 
 class CallStatus(StrEnum):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
-from typing import Any, cast
+from typing import Any, assert_never, cast
 from uuid import UUID
 
 import orjson
@@ -29,6 +29,7 @@ from workers.providers.replies import Partial, Reasoning, Reply, Text, ToolCall,
 from workers.recording import Outcome, Run
 from workers.reserving import Planned
 from workers.routing import Ticket
+from workers.tracing import Traced
 
 _FAR_OFF = 8
 """The estimate counts too much on purpose; a bill of so many times as much is no bill for this request."""
@@ -75,10 +76,17 @@ class Steered:
 
 def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | Cut | Steered:
     """Send the reserved call and read its stream. Raises nothing of the wire."""
+    came = _converse(ports, held, planned)
+    if ports.content is not None:
+        ports.content.put(_traced(held, planned, came))
+    return came
+
+
+def _converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | Cut | Steered:
     ports.pauses.at(Point.BEFORE_CALL)
     settings = ports.settings
     # The words of an aside are no answer, and it reads no person's: nobody is shown it.
-    aside = planned.purpose in (Purpose.SUMMARY, Purpose.PING)
+    aside = planned.purpose in (Purpose.SUMMARY, Purpose.PING, Purpose.TITLE)
     ticket = _ticket(ports, held, aside=aside)
     if isinstance(ticket, CallFailed):
         return Failed(failures.classify(ticket), ticket)
@@ -116,6 +124,23 @@ def converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed | 
     routing.answered(ports, held, ticket, reply.limits, reply.usage)
     ports.pauses.at(Point.AFTER_CALL)
     return Answered(reply)
+
+
+def _traced(held: Held, planned: Planned, came: Answered | Failed | Cut | Steered) -> Traced:
+    match came:
+        case Answered(reply):
+            said, ended = reply.text, str(reply.stop_reason)
+        case Failed(recovery, error):
+            said, ended = error.partial.text, recovery.code
+        case Cut(reason, partial):
+            said, ended = partial.text, f"cut_{reason}"
+        case Steered(partial):
+            said, ended = partial.text, f"cut_{STEERED}"
+    calls = came.reply.tool_calls if isinstance(came, Answered) else ()
+    return Traced(
+        held.claim.session, held.claim.turn, planned.id, planned.step, planned.purpose, held.claim.model, planned.body,
+        said, tuple((call.name, call.arguments_text) for call in calls), ended,
+    )  # fmt: skip
 
 
 def _learn_window(ports: Ports, held: Held, call: UUID, said: str) -> None:
@@ -271,6 +296,26 @@ def cut_short(held: Held, planned: Planned, partial: Partial, text: str, why: st
         content=blocks.join([blocks.text(text)]) if kept else None, cut=kept, step_done=kept, error_code=f"cut_{why}",
         refund=refund,
     )  # fmt: skip
+
+
+def aside(held: Held, planned: Planned, came: Answered | Failed | Cut | Steered) -> Outcome:
+    """What is recorded of a call that stands beside the conversation: its bill, and nothing that was said."""
+    match came:
+        case Answered(reply):
+            return settled(bill(held, planned, reply), reply, None, None, ())
+        case Failed(recovery, error):
+            spent, cost, source = assumed(held, planned, error.partial)
+            return Outcome(
+                CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
+                unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.why,
+                request_id=error.request_id,
+            )  # fmt: skip
+        case Cut(reason, partial):
+            return cut_short(held, planned, partial, "", reason, None)
+        case Steered(partial):
+            return cut_short(held, planned, partial, "", STEERED, None)
+        case _:
+            assert_never(came)
 
 
 def tokens(usage: Usage | None) -> dict[str, int] | None:

@@ -24,6 +24,7 @@ from workers import (
     reserving,
     resuming,
     routing,
+    titling,
     toolbatch,
 )
 from workers.circling import Stop
@@ -75,6 +76,7 @@ def run_turn(ports: Ports, held: Held) -> TurnOutcome:
             if stop is None and gathered.empty:
                 idling.compact(ports, held)
                 warming.ping(ports, held)
+                titling.write(ports, held)
             reserving.commit_rows(ports, held, gathered)
             outcome = _stopped(ports, held, stop)
         else:

@@ -12,6 +12,7 @@ from shared.telemetry.ring import Telemetry
 from workers.pause import Pauses
 from workers.providers.routes import Routes
 from workers.publish import Publisher
+from workers.tracing import Tracer
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +25,5 @@ class Ports:
     doorbell: Doorbell
     pauses: Pauses
     telemetry: Telemetry = field(default_factory=Telemetry)
+    content: Tracer | None = None
+    """Where content is traced; nowhere is the rule."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from shared import memory, shared_prefix
+from shared import memory, rates, shared_prefix
 from shared.memory import Kind
 from shared.providers.chains import Link
 from shared.request import blocks, estimate
@@ -22,8 +22,6 @@ from workers.held import Claim, Held
 from workers.ports import Ports
 from workers.prompt import child, system
 from workers.prompt.prefix import prefix_digest
-from workers.providers import prices
-from workers.providers.replies import Usage
 from workers.tools import registry
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -127,11 +125,8 @@ def switch(ports: Ports, held: Held, to: Link, why: str) -> None:
             held.speak_to(to, windows.of(ports.database, ports.settings, to.provider, to.model))
         return
     tokens = _size(ports, held, to)
-    cost = prices.price(
-        to.model, Usage(cache_write_5m=tokens) if marks(ports, to) else Usage(input=tokens), datetime.now(UTC),
-        provider=to.provider, own=held.prices,
-    )  # fmt: skip
-    priced = "at a price that is not known" if cost.usd is None else f"for about ${cost.usd:.4f}"
+    usd = rates.anew(to.model, tokens, datetime.now(UTC), provider=to.provider, marks=marks(ports, to), own=held.prices)
+    priced = "at a price that is not known" if usd is None else f"for about ${usd:.4f}"
     cause = f"from {left} to {to}, {why}: about {tokens} tokens are read anew, {priced}"
     row = fence.write(ports, held, step.SWITCH, {**values, "cause": cause[:2_000]})
     held.speak_to(to, windows.of(ports.database, ports.settings, to.provider, to.model))
@@ -140,7 +135,7 @@ def switch(ports: Ports, held: Held, to: Link, why: str) -> None:
     held.new_epoch(row["last_edit"])
     emit(
         ports, held, EventKind.MODEL_SWITCHED, left=left, to=str(to), why=why, tokens=tokens,
-        cost_usd=None if cost.usd is None else float(cost.usd),
+        cost_usd=None if usd is None else float(usd),
     )  # fmt: skip
     _log.warning(
         "model.switched", session=str(held.claim.session), turn=str(held.claim.turn), left=left, to=str(to), why=why,
@@ -155,7 +150,8 @@ def marks(ports: Ports, to: Link) -> bool:
 def _size(ports: Ports, held: Held, to: Link) -> int:
     """Tokens of the conversation as it stands, as the other model counts them, about."""
     if held.baseline is not None:
-        return held.baseline[1]
+        counted_by = (held.spoke or str(to)).partition(":")[2]
+        return round(held.baseline[1] * estimate.factor(to.model) / estimate.factor(counted_by))
     return estimate.estimate(held.request or cold_request(ports, held), to.model)
 
 

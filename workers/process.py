@@ -29,7 +29,7 @@ from shared.settings import Settings
 from shared.store import revision
 from shared.store.pool import Database
 from shared.values import TurnClass
-from workers import hooks, telling
+from workers import hooks, telling, tracing
 from workers.hearing import Hearing
 from workers.held import Interrupt
 from workers.hints import Hints, Turns
@@ -88,6 +88,7 @@ def _serve(settings: Settings) -> int:
     routes = routes_of(settings, database)
     routes.check()
     telemetry, stop_telling = telling.begin(settings, life.boot_id)
+    content = tracing.begin(settings)
     ports = Ports(
         settings=settings,
         database=database,
@@ -97,6 +98,7 @@ def _serve(settings: Settings) -> int:
         doorbell=doorbell.Doorbell(app),
         pauses=Pauses(settings.pause_at),
         telemetry=telemetry,
+        content=content,
     )
     turns = Turns()
     hints = Hints(turns, ports.database, life, redis_client)
@@ -120,6 +122,8 @@ def _serve(settings: Settings) -> int:
         hints.stop()
         servers.close()
         stop_telling()
+        if content is not None:
+            content.close()
         ports.publisher.close()
         life.stop("drained" if life.draining else "consumer ended")
         routes.close()

@@ -37,7 +37,7 @@ from workers.gathering import Gathered, has_result, with_warning
 from workers.held import Held
 from workers.outgoing import fold_params, kept_params, message_params, returned, run_params
 from workers.ports import Ports
-from workers.prompt import warnings
+from workers.prompt import title, warnings
 from workers.providers import params, prices
 
 PROVISIONAL = 2**61
@@ -158,11 +158,17 @@ def reserve(
 
 
 def _base(ports: Ports, held: Held, purpose: Purpose) -> Request:
-    if purpose is Purpose.FINAL or held.lent:
+    if purpose is Purpose.TITLE:
+        return projection.project(title.PREFIX, ())
+    if _beside(held, purpose):
         return prefixing.cold_request(ports, held, final=True)
     request = standing(ports, held)
     held.calls_made += 1
     return request
+
+
+def _beside(held: Held, purpose: Purpose) -> bool:
+    return purpose in (Purpose.FINAL, Purpose.TITLE) or held.lent
 
 
 def standing(ports: Ports, held: Held) -> Request:
@@ -200,7 +206,7 @@ def _draft(
         text = warnings.line(one_due.use.kind, one_due.threshold, one_due.use.used, limit)
         gathered = with_warning(gathered, text)
     rows = [m.row(PROVISIONAL + at, str(held.claim.turn)) for at, m in enumerate(gathered.messages)]
-    cold = purpose is Purpose.FINAL or held.lent
+    cold = _beside(held, purpose)
     if not cold:
         rows = [*held.unread, *rows]
     request = projection.extend(base, rows)
@@ -222,7 +228,8 @@ def _draft(
             f"go on in a new session, or with a model that has a larger window",
         )
     to = ports.routes.declared(held.claim.provider).of_model(model)
-    most = to.head.least_output if purpose is Purpose.PING else ports.settings.max_output_tokens
+    few = {Purpose.PING: to.head.least_output, Purpose.TITLE: title.MOST_TOKENS}
+    most = few.get(purpose, ports.settings.max_output_tokens)
     max_tokens = max(to.head.least_output, min(most, known.max_output, room))
     worst = prices.worst(
         model, dearest, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl, provider=held.claim.provider,
@@ -268,18 +275,18 @@ def _call_fields(
         shared=shared_prefix.key(request.tools_text, request.system[0]) if request.stable_proved else None,
     )  # fmt: skip
     return {
-        "call": call, "c_step": held.step + 1, "c_purpose": purpose, "c_provider": held.claim.provider,
-        "c_model": held.claim.model,
+        "call": call, "c_step": held.step + 1, "c_purpose": purpose, "c_projected": draft.projected,
+        "c_provider": held.claim.provider, "c_model": held.claim.model,
         "c_params": params.text(head, ports.routes.declared(held.claim.provider)),
-        "c_marks": transcript.encode_marks(draft.marked, PROVISIONAL - 1),
-        "c_tail": tail, "c_bare": held.lent, "c_blocks": draft.marked.block_count, "c_digest": draft.marked.digest,
-        "c_estimate": draft.estimate, "c_projected": draft.projected, "c_max_tokens": draft.max_tokens,
+        "c_marks": transcript.encode_marks(draft.marked, PROVISIONAL - 1), "c_tail": tail, "c_bare": held.lent,
+        "c_apart": title.PREFIX.digest if purpose is Purpose.TITLE else None, "c_blocks": draft.marked.block_count,
+        "c_digest": draft.marked.digest, "c_estimate": draft.estimate, "c_max_tokens": draft.max_tokens,
     }  # fmt: skip
 
 
 def _no_call() -> dict[str, Any]:
     names = (
-        "call", "c_step", "c_purpose", "c_provider", "c_model", "c_params", "c_marks", "c_tail",
+        "call", "c_step", "c_purpose", "c_provider", "c_model", "c_params", "c_marks", "c_tail", "c_apart",
         "c_blocks", "c_digest", "c_estimate", "c_projected", "c_max_tokens",
     )  # fmt: skip
     return {**dict.fromkeys(names), "c_bare": False}
@@ -353,10 +360,10 @@ def _from_rows(
     tail: str | None,
 ) -> MarkedRequest:
     """The marked request from row values. Raises when it is not the one that was reserved."""
-    session, rows = held.claim.session, written.messages
+    session, rows = held.claim.session, [] if purpose is Purpose.TITLE else written.messages
     if rows is None:
         rows = ports.database.read(lambda c: transcript.load_messages(c, session, after=base.newest))
-    elif purpose is not Purpose.FINAL and not held.lent:
+    elif not _beside(held, purpose):
         rows = [*held.unread, *rows]
     as_drafted = tail is None and not draft.repairs
     request = projection.renumbered(base, draft.marked.request, draft.rows, rows) if as_drafted else None
@@ -366,7 +373,7 @@ def _from_rows(
             request = projection.with_tail(request, blocks.split(tail))
         if draft.repairs:
             request, _, _ = repair.mend(request)
-    if purpose is not Purpose.FINAL and not held.lent:
+    if not _beside(held, purpose):
         held.request = request
         held.unread.clear()
     marked = transcript.decode_marks(request, marks)

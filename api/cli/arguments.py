@@ -77,10 +77,16 @@ def _turns(commands: _Group) -> None:
     warm = _add(commands, "warm", "keep a session warm at the provider while nobody is there, or stop it; it costs")
     warm.add_argument("session", metavar="SESSION")
     warm.add_argument("wanted", choices=("on", "off"))
-    model = _add(commands, "model", "which model answers in a session from its next turn on; it reads all of it anew")
+    model = _add(
+        commands, "model", "which model answers in a session from its next turn on; says first what that costs"
+    )
     model.add_argument("session", metavar="SESSION")
     model.add_argument("model", metavar="MODEL")
     model.add_argument("--provider", metavar="NAME", help="where that model is, if it is not where the last one was")
+    model.add_argument("--yes", action="store_true", help="do not ask: switch at whatever price is told")
+    title = _add(commands, "title", "name a session; no model writes another name over it")
+    title.add_argument("session", metavar="SESSION")
+    title.add_argument("text", nargs="+", metavar="TEXT")
     cancel = _add(commands, "cancel", "cancel a turn")
     cancel.add_argument("turn", metavar="TURN")
     steer = _add(commands, "steer", "say something to a turn that is working")

@@ -189,7 +189,7 @@ def _say(talk: _Chat, text: str) -> None:
         _steer(talk, talk.turn, text)
         return
     if talk.session is None:
-        talk.session = turns.open_session(talk.client, talk.asked, text)
+        talk.session = turns.open_session(talk.client, talk.asked)
         screen.note(f"session {talk.session}")
     accepted = talk.client.post(f"/v1/sessions/{talk.session}/turns", {"input": text, "on_busy": "queue"})
     _begin(talk, str(accepted["turn"]["id"]))

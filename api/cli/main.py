@@ -63,6 +63,7 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
         search,
         sessions,
         stops,
+        switching,
         turns,
     )
     from api.cli import asked as of_transcript
@@ -77,7 +78,8 @@ def _with_client(asked: argparse.Namespace, client: object) -> Exit:
         "steer": turns.steer,
         "cap": turns.cap,
         "warm": turns.warm,
-        "model": turns.model,
+        "model": switching.model,
+        "title": turns.title,
         "sessions": sessions.sessions,
         "show": sessions.show,
         "search": search.search,

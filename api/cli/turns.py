@@ -13,13 +13,11 @@ from api.cli.client import Client
 from api.cli.exits import Exit, Stop
 from api.cli.live import Live, to_stderr
 
-TITLE_WIDTH = 80
-
 
 def send(client: Client, asked: argparse.Namespace) -> Exit:
     text = _message(asked)
     key: str | None = asked.idempotency_key
-    session: str = asked.session or open_session(client, asked, text, key=f"{key}:session" if key else None)
+    session: str = asked.session or open_session(client, asked, key=f"{key}:session" if key else None)
     body = {"input": text, "on_busy": asked.on_busy, "cap_usd": asked.cap_usd, "max_steps": asked.max_steps}
     accepted: dict[str, Any] = client.post(f"/v1/sessions/{session}/turns", body, key=key)
     turn: dict[str, Any] = accepted["turn"]
@@ -34,13 +32,12 @@ def send(client: Client, asked: argparse.Namespace) -> Exit:
     return Exit.DONE
 
 
-def open_session(client: Client, asked: argparse.Namespace, text: str, *, key: str | None = None) -> str:
-    """A new session with what the command line says of it; its title is the first line of the text."""
-    first = text.strip().partition("\n")[0][:TITLE_WIDTH]
+def open_session(client: Client, asked: argparse.Namespace, *, key: str | None = None) -> str:
+    """A new session with what the command line says of it. Without a title it gets the first line that is said."""
     folder = str(Path(asked.folder).expanduser().absolute()) if asked.folder else None
     if folder is not None and not Path(folder).is_dir():  # the workers may stand elsewhere, so it is no error here
         screen.note(f"{folder} is no folder on this machine: there is nothing to read unless the workers have it")
-    body = {"title": asked.title or first or None, "model": asked.model, "audience": asked.audience, "folder": folder}
+    body = {"title": asked.title or None, "model": asked.model, "audience": asked.audience, "folder": folder}
     if asked.command == "chat":
         body |= {"cap_usd": asked.cap_usd, "keep_warm": asked.keep_warm}
     return str(client.post("/v1/sessions", body, key=key)["id"])
@@ -171,14 +168,13 @@ def warm(client: Client, asked: argparse.Namespace) -> Exit:
     return Exit.DONE
 
 
-def model(client: Client, asked: argparse.Namespace) -> Exit:
-    """Raises Stop where it is somebody else's session, or a child's."""
-    given = {"model": asked.model} | ({"provider": asked.provider} if asked.provider else {})
-    row: dict[str, Any] = client.patch(f"/v1/sessions/{quote(asked.session, safe='')}", given)
+def title(client: Client, asked: argparse.Namespace) -> Exit:
+    """Raises Stop where it is somebody else's session."""
+    row: dict[str, Any] = client.patch(f"/v1/sessions/{quote(asked.session, safe='')}", {"title": " ".join(asked.text)})
     if asked.json:
         screen.as_json(row)
         return Exit.DONE
-    screen.say(f"session {asked.session} speaks to {row['model']} ({row['provider']}) from its next turn on")
+    screen.say(f"session {asked.session} is called {screen.plain(str(row['title']))}")
     return Exit.DONE
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import LiteralString
+from typing import Literal, LiteralString
 from uuid import UUID
 
 from psycopg.rows import DictRow, dict_row
@@ -17,8 +17,8 @@ from shared.request import estimate
 from shared.store.pool import Connection
 
 _SHOWN: LiteralString = """
-select s.id, s.seq, s.title, s.owner, p.name as owner_name, s.audience, s.kind, s.profile, s.provider, s.model,
-  s.folder, s.cap_usd, s.spent_usd, s.reserved_usd, s.cost_unknown, s.prefix, s.prefix_warm_until, s.ttl,
+select s.id, s.seq, s.title, s.titled, s.owner, p.name as owner_name, s.audience, s.kind, s.profile, s.provider,
+  s.model, s.folder, s.cap_usd, s.spent_usd, s.reserved_usd, s.cost_unknown, s.prefix, s.prefix_warm_until, s.ttl,
   s.chain_blocks, s.called_at, s.keep_warm, s.warm_pings, s.meter, s.compact_meter, s.junk_tokens, s.wrote_tokens,
   s.hold_5m, s.hold_1h, s.regrow_to, s.ineffective_strikes, s.fallback_streak, s.breaker_blocked_at, s.verdict_due,
   s.created_at, last.estimates, last.billed, live.id as turn, live.status as live,
@@ -39,7 +39,15 @@ left join lateral (
 """
 ONE = only(_SHOWN + " where s.id = %(session)s")
 LIST = only(_SHOWN + " where s.seq < %(before)s", " order by s.seq desc limit %(limit)s")
+PROVIDER: LiteralString = "select provider from sessions where id = %(session)s"
 SEEN = only("select s.prefix, s.last_edit from sessions s where s.id = %(session)s")
+
+
+By = Literal["first_line", "model", "person"]
+_BY: dict[str, By] = {
+    "first": "first_line", "asked": "first_line", "kept": "first_line", "model": "model", "person": "person",
+}  # fmt: skip
+"""By `sessions.titled`, which is null where whoever made the session gave the title, or none."""
 
 
 def find(connection: Connection, session: UUID, who: UUID) -> Session:
@@ -55,6 +63,13 @@ def newest(connection: Connection, who: UUID, before: int, limit: int) -> list[D
     return connection.cursor(row_factory=dict_row).execute(LIST, values).fetchall()
 
 
+def provider(connection: Connection, session: UUID) -> str:
+    """Of a session that the caller has just seen."""
+    row = connection.cursor(row_factory=dict_row).execute(PROVIDER, {"session": session}).fetchone()
+    assert row is not None
+    return str(row["provider"])
+
+
 def must_see(connection: Connection, session: UUID, who: UUID) -> DictRow:
     """`prefix` and `last_edit` of a session that the caller may see. Raises Refused `not_found`."""
     row = connection.cursor(row_factory=dict_row).execute(SEEN, {"session": session, "who": who}).fetchone()
@@ -64,9 +79,11 @@ def must_see(connection: Connection, session: UUID, who: UUID) -> DictRow:
 
 
 def shown(row: DictRow, who: UUID) -> Session:
+    given: By | None = "person" if row["title"] else None
     return Session(
         id=row["id"],
         title=row["title"],
+        title_by=_BY[row["titled"]] if row["titled"] else given,
         owner=row["owner_name"],
         mine=row["owner"] == who,
         audience=row["audience"],

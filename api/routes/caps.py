@@ -3,27 +3,31 @@ is kept warm while nobody is there."""
 
 from __future__ import annotations
 
-from typing import LiteralString
+from typing import Annotated, LiteralString
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from api import answers, commands
 from api.auth import Caller
 from api.commands import Answer
-from api.injected import Serving, Writing, identifier
+from api.injected import Reading, Serving, Writing, identifier
 from api.openapi import accepts, gives
-from api.reads import sessions, turns
+from api.reads import sessions, switch, turns
 from api.services import Services
 from api.waking import ring_for
 from api.wire.asked import CapAsked, SessionChange
+from api.wire.fields import ModelName, Name
+from api.wire.money import Switch
 from api.wire.shown import Session, Turn
 from shared.errors import Refused, SettingsError
-from shared.providers import resolve
+from shared.providers import named, resolve
+from shared.providers.chains import Link
 from shared.store import caps
 from shared.store.intake import fetch
 from shared.store.pool import Connection
+from shared.store.statements import run, titles
 from shared.values import Role
 
 router = APIRouter(tags=["caps"])
@@ -55,10 +59,10 @@ def cap_turn(serving: Serving, written: Writing, turn: str) -> Response:
 
 @router.patch("/v1/sessions/{session}", openapi_extra=accepts(SessionChange), responses=gives(Session))
 def change_session(serving: Serving, written: Writing, session: str) -> Response:
-    """Set what a session may cost over all its turns, also while one runs or waits for money; whether it is read before
-    the provider forgets it, which costs while nobody is there; and which model answers from its next turn on, which
-    reads the conversation anew: the turn tells for about how much (`model.switched`) before its first call. Its owner
-    or an admin."""
+    """Name a session. Set what it may cost over all its turns, also while one runs or waits for money; whether it is
+    read before the provider forgets it, which costs while nobody is there; and which model answers from its next turn
+    on, which reads the conversation anew: `GET …/switch` tells before for about how much, and so does the turn
+    (`model.switched`) before its first call. Its owner or an admin."""
     id_, who = identifier(session), written.caller.principal.id
     asked = written.body(SessionChange)
 
@@ -66,17 +70,44 @@ def change_session(serving: Serving, written: Writing, session: str) -> Response
         sessions.must_see(connection, id_, who)
         _allow(connection, written.caller, id_)
         woken = None
+        if asked.title is not None:
+            run(connection, titles.TITLE_SET, {"session": id_, "title": asked.title})
         if "cap_usd" in asked.model_fields_set:
             woken = caps.of_session(connection, id_, who, asked.cap_usd)
         if "keep_warm" in asked.model_fields_set:
             caps.keep_warm(connection, id_, who, wanted=asked.keep_warm)
         if asked.model is not None:
             _reachable(serving, asked.provider)
+            named.check(serving.settings, asked.provider or sessions.provider(connection, id_), asked.model)
             caps.speak_to(connection, id_, who, asked.provider, asked.model)
         shown = sessions.find(connection, id_, who)
         return Answer(200, answers.text(shown), after=lambda: ring_for(serving, woken))
 
     return commands.perform(serving, written, effect).response()
+
+
+@router.get("/v1/sessions/{session}/switch", responses=gives(Switch))
+def price_switch(
+    serving: Serving,
+    caller: Reading,
+    session: str,
+    model: Annotated[ModelName, Query(description="The model that would answer")],
+    provider: Annotated[Name | None, Query(description="Where it is, if it is not where the last one was")] = None,
+) -> Response:
+    """What it would cost to let another model answer: the next call has to read the conversation anew, beside what that
+    call costs if nothing is changed. Nothing is."""
+    id_ = identifier(session)
+
+    def read(connection: Connection) -> Switch:
+        with connection.transaction():  # as of one moment
+            connection.execute("set transaction isolation level repeatable read, read only")
+            sessions.must_see(connection, id_, caller.principal.id)
+            _reachable(serving, provider)
+            at = provider or sessions.provider(connection, id_)
+            named.check(serving.settings, at, model)
+            return switch.find(connection, id_, serving.settings, Link(at, model))
+
+    return answers.ok(serving.database.read(read))
 
 
 def _reachable(serving: Services, provider: str | None) -> None:

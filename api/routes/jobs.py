@@ -18,6 +18,7 @@ from api.wire.asked import JobAsked, JobChange, Nothing
 from api.wire.jobs import Job, JobPage
 from api.wire.shown import Explained, Run, RunPage
 from shared.ids import uuid7
+from shared.providers import named, resolve
 from shared.store.pool import Connection
 
 router = APIRouter(tags=["jobs"])
@@ -33,7 +34,7 @@ values (%(tick)s, %(job)s,
 def add_job(serving: Serving, written: Writing) -> Response:
     """Add a job. Its next instant is computed in its own zone."""
     asked = written.body(JobAsked)
-    _check_paths(serving, written, asked)
+    _check(serving, written, asked)
 
     def effect(connection: Connection) -> Answer:
         job = add(connection, written.caller, asked, serving.settings.job_deadline_s)
@@ -64,7 +65,7 @@ def get_job(serving: Serving, caller: Reading, job: str) -> Response:
 def change_job(serving: Serving, written: Writing, job: str) -> Response:
     """Change what is given; `paused` stops the clock of a job and starts it again."""
     id_, asked = identifier(job), written.body(JobChange)
-    _check_paths(serving, written, asked)
+    _check(serving, written, asked)
 
     def effect(connection: Connection) -> Answer:
         row = may_change(connection, id_, written.caller)
@@ -132,7 +133,9 @@ def _shown(connection: Connection, job: UUID, written: Writing, *, status: int =
     return Answer(status, answers.text(jobs.shown(jobs.find(connection, job, who), who)))
 
 
-def _check_paths(serving: Serving, written: Writing, asked: JobAsked | JobChange) -> None:
+def _check(serving: Serving, written: Writing, asked: JobAsked | JobChange) -> None:
+    if asked.model is not None:
+        named.check(serving.settings, resolve.name(serving.settings), asked.model)
     host_paths.check_all(
         written.caller, serving.settings.home, workspace=asked.workspace, folder=asked.folder,
         deliver_file=asked.deliver_file,

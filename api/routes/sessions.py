@@ -18,7 +18,7 @@ from api.reads import sessions, turns
 from api.services import Services
 from api.wire.asked import SessionAsked
 from api.wire.shown import Page, Session, SessionPage
-from shared.providers import resolve
+from shared.providers import named, resolve
 from shared.store import intake
 from shared.store.pool import Connection
 from shared.values import Audience
@@ -86,9 +86,12 @@ def _new(serving: Services, caller: Caller, asked: SessionAsked) -> intake.NewSe
         raise invalid("people", "they are named for the audience 'people' only")
     people: tuple[UUID, ...] = tuple(asked.people)
     settings = serving.settings
+    provider = resolve.name(settings)
+    if asked.model is not None:
+        named.check(settings, provider, asked.model)
     return intake.NewSession(
         owner=caller.principal.id,
-        provider=resolve.name(settings),
+        provider=provider,
         model=asked.model or settings.model,
         workspace=str(settings.home.absolute() / "workspaces" / "{session}"),
         audience=asked.audience,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from api.wire.fields import Dollars, Line, ModelName, Name, Note, Path, ProfileName, Steps, Words
+from api.wire.fields import Dollars, Line, ModelName, Name, Note, Path, ProfileName, Steps, Title, Words, not_blank
 from shared.values import Audience, OnBusy
 
 Input = str | list[dict[str, Any]]
@@ -19,7 +19,7 @@ class Asked(BaseModel):
 
 
 class SessionAsked(Asked):
-    title: Line = ""
+    title: Title = Field(default="", description="One line; where none is given, the first line that is said")
     profile: ProfileName = "default"
     model: ModelName | None = None
     cap_usd: Dollars | None = None
@@ -45,6 +45,9 @@ class CapAsked(Asked):
 class SessionChange(Asked):
     """Only what is given changes."""
 
+    title: Annotated[Title, AfterValidator(not_blank)] | None = Field(
+        default=None, description="One line of at most 200 characters; no model writes another one over it"
+    )
     cap_usd: Dollars | None = Field(default=None, description="null takes the cap away")
     keep_warm: bool = Field(default=False, strict=True, description="As when a session is made; off stops the pings")
 
@@ -54,7 +57,9 @@ class SessionChange(Asked):
     @model_validator(mode="after")
     def _something(self) -> SessionChange:
         if not self.model_fields_set:
-            raise ValueError("give cap_usd, keep_warm or model: nothing would change")
+            raise ValueError("give title, cap_usd, keep_warm or model: nothing would change")
+        if "title" in self.model_fields_set and self.title is None:
+            raise ValueError("title: give some text")
         if "model" in self.model_fields_set and self.model is None:
             raise ValueError("model: a session speaks to one")
         if self.provider is not None and self.model is None:

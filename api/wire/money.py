@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Literal
+from uuid import UUID
 
 from pydantic import Field
 
@@ -58,3 +59,25 @@ class UsageRow(Shown):
 
 class UsagePage(Page):
     items: list[UsageRow]
+
+
+class Answering(Shown):
+    """A model at a provider, and what the prompt of the next call costs with it. `anew`: none of it is in that one's
+    cache. `cost_usd` null: its price is not known."""
+
+    provider: str
+    model: str
+    anew: bool
+    cost_usd: float | None
+
+
+class Switch(Shown):
+    """What another model would cost a session at its next call; nothing has changed. `tokens` of the conversation, as
+    the model switched to counts them, about; 0 where it has not begun. `changes`: false where that one answers now."""
+
+    session_id: UUID
+    changes: bool
+    tokens: int
+    stays: Answering
+    to: Answering
+    warm_until: datetime | None

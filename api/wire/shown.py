@@ -155,6 +155,8 @@ class TurnHolder(Shown):
 class Session(Shown):
     id: UUID
     title: str
+    title_by: Literal["first_line", "model", "person"] | None
+    """Who wrote it: it is the first line that was said, or a model's or a person's words; null where there is none."""
     owner: str
     mine: bool
     audience: str

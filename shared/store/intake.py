@@ -15,6 +15,7 @@ from uuid import UUID
 
 from psycopg.rows import DictRow, dict_row
 
+from shared import titles
 from shared.errors import Refused
 from shared.ids import uuid7
 from shared.request import blocks
@@ -152,6 +153,7 @@ def _queue(connection: Connection, new: NewTurn, queue_bound: int) -> Admitted:
         "deadline_s": new.deadline_s, "max_steps": new.max_steps,
         "cap_usd": new.cap_usd, "payload": new.payload, "stable_prefix_len": new.stable_prefix_len,
         "job": new.job, "shared_key": new.shared_key,
+        "title": titles.first_line(new.payload) if new.turn_class is TurnClass.INTERACTIVE else "",
     }  # fmt: skip
     one(connection, inbox.ADMIT_TURN, params)
     return Admitted(turn, How.QUEUED)

@@ -30,6 +30,11 @@ def test_the_next_turn_is_answered_by_the_new_model_and_tells_first_what_that_co
     anna.turn(session)
     worker.look()
     old = anna.get(f"/v1/sessions/{session}").json()["model"]
+    price = anna.get(f"/v1/sessions/{session}/switch", model=NEW).json()
+    assert (price["changes"], price["stays"]["model"], price["to"]["model"]) == (True, old, NEW)
+    assert (price["stays"]["anew"], price["to"]["anew"]) == (False, True)
+    assert price["to"]["cost_usd"] > price["stays"]["cost_usd"] > 0
+    assert anna.get(f"/v1/sessions/{session}").json()["model"] == old, "to ask for the price is not to switch"
     changed = anna.http.patch(f"/v1/sessions/{session}", json={"model": NEW})
     assert (changed.status_code, changed.json()["model"]) == (200, NEW)
     turn = anna.turn(session)
@@ -42,7 +47,7 @@ def test_the_next_turn_is_answered_by_the_new_model_and_tells_first_what_that_co
     (told,) = [event.data for event in events if event.kind is EventKind.MODEL_SWITCHED]
     assert (told["left"], told["to"]) == (f"anthropic:{old}", f"anthropic:{NEW}")
     assert told["tokens"] > 0
-    assert told["cost_usd"] > 0
+    assert told["cost_usd"] == pytest.approx(price["to"]["cost_usd"], rel=0.1), "it was told another price before"
     epochs = worker.rows("select cause from edits where session = %s and kind = 'prefix' order by id", session)
     assert len(epochs) == 2
 
@@ -51,7 +56,33 @@ def test_what_cannot_be_is_refused_with_what_to_do(api: Api, anna: Person, ben: 
     session = anna.session(audience="team")
     path = f"/v1/sessions/{session}"
     assert ben.http.patch(path, json={"model": NEW}).status_code == 403
+    assert ben.get(f"{path}/switch", model=NEW).status_code == 200, "what is said of it is for all who may see it"
     unknown = anna.http.patch(path, json={"model": NEW, "provider": "nobody"})
     assert (unknown.status_code, unknown.json()["code"]) == (422, "provider_unknown")
     assert anna.http.patch(path, json={"provider": "openai"}).status_code == 422
     assert anna.http.patch(path, json={"model": None}).status_code == 422
+
+
+def test_a_model_that_the_provider_does_not_have_is_refused_at_once_with_the_nearest_names(
+    api: Api, anna: Person, ben: Person
+) -> None:
+    session = anna.session(audience="private")
+    path = f"/v1/sessions/{session}"
+    job = {"name": "a job", "cron": "0 6 * * *", "prompt": "x"}
+    refused = [
+        anna.post("/v1/sessions", {"model": "claude-hiaku-5-5"}),
+        anna.post("/v1/jobs", {**job, "model": "claude-hiaku-5-5"}),
+        anna.http.patch(path, json={"model": "claude-hiaku-5-5"}),
+        anna.get(f"{path}/switch", model="claude-hiaku-5-5"),
+    ]
+    for answer in refused:
+        assert (answer.status_code, answer.json()["code"]) == (422, "model_unknown")
+        assert NEW in answer.json()["detail"]
+    assert anna.post("/v1/sessions", {"model": "nonsense"}).json()["code"] == "model_unknown"
+    assert anna.get(path).json()["model"] == api.settings.model
+    assert ben.get(f"{path}/switch", model=NEW).status_code == 404
+
+
+def test_a_conversation_that_has_not_begun_costs_nothing_to_switch(anna: Person) -> None:
+    price = anna.get(f"/v1/sessions/{anna.session(audience='private')}/switch", model=NEW).json()
+    assert (price["tokens"], price["to"]["cost_usd"], price["stays"]["cost_usd"]) == (0, 0, 0)

@@ -19,7 +19,8 @@ def test_a_session_has_its_columns_and_the_defaults_of_the_settings(api: Api, an
     session = answer.json()
     assert answer.status_code == 201
     assert {
-        "title": "notes", "owner": anna.name, "mine": True, "audience": "private", "kind": "chat", "profile": "default",
+        "title": "notes", "title_by": "person", "owner": anna.name, "mine": True, "audience": "private",
+        "kind": "chat", "profile": "default",
         "provider": "anthropic", "model": api.settings.model, "status": "idle", "turn_id": None, "queued": 0,
         "cost_usd": 0.0, "reserved_usd": 0.0, "cap_usd": 1.5,
     }.items() <= session.items()  # fmt: skip
@@ -182,3 +183,22 @@ def test_a_turn_behind_another_says_that_it_waits_for_its_session(anna: Person, 
 @pytest.mark.parametrize("status", ["pending", "approved", "denied"])
 def test_the_inbox_of_approvals_is_empty_for_now(anna: Person, status: str) -> None:
     assert anna.get("/v1/approvals", status=status).json() == {"items": [], "next": None}
+
+
+def test_a_session_is_called_by_what_is_said_first_until_a_person_names_it(anna: Person, ben: Person) -> None:
+    session = anna.session(audience="team")
+    path = f"/v1/sessions/{session}"
+    assert [anna.get(path).json()[name] for name in ("title", "title_by")] == ["", None]
+    anna.turn(session, "\n \x1b[31mTides\u202e on\tTuesday?\nand more")
+    anna.turn(session, "something else")
+    assert [anna.get(path).json()[name] for name in ("title", "title_by")] == ["Tides on Tuesday?", "first_line"]
+    assert ben.http.patch(path, json={"title": "Ben's"}).status_code == 403
+    named = anna.http.patch(path, json={"title": "  The\nharbour\x1b]0;x\x07 \u202e" + "and mole " * 50})
+    assert (named.status_code, named.json()["title_by"]) == (200, "person")
+    assert named.json()["title"].startswith("The harbour and mole and")
+    assert len(named.json()["title"]) <= 200
+    for blank in ("", "  ", "\x1b[0m\u200b", None):
+        assert anna.http.patch(path, json={"title": blank}).json()["code"] == "input_invalid"
+    long = anna.session()
+    anna.turn(long, "word " * 4_000)
+    assert len(anna.get(f"/v1/sessions/{long}").json()["title"]) <= 80

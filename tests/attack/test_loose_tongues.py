@@ -42,7 +42,7 @@ def test_neither_kind_of_log_repeats_the_row_that_postgres_refused(database_url:
         info = (RuntimeError, outer, outer.__traceback__)
         ours = json.dumps(logs.told(None, "error", {"event": "turn.fault", "exc_info": outer}))
         record = logging.LogRecord("uvicorn.error", logging.ERROR, "x.py", 1, "Exception in ASGI application", (), info)
-        theirs = logs.Alike().format(record)
+        theirs = logs.alike().format(record)
     for line in (ours, theirs):
         assert WORDS not in line
         assert "RuntimeError" in line

@@ -69,6 +69,7 @@ class Surface:
         self.turns: dict[str, Turn] = {}
         self.lists: dict[str, list[Row]] = {"jobs": [], "approvals": [], "ledger": []}
         self.total: Row = {}
+        self.switch: Row = {}
         self.runs: list[Row] = []
         self.replies: dict[str, str] = {}
         self.artifacts: dict[str, bytes] = {}
@@ -136,8 +137,10 @@ class Surface:
                 return 200, self.turns[id_].row
             case ("PATCH", "turns" | "sessions", id_):
                 row = self.turns[id_].row if id_ in self.turns else self.sessions[id_]
-                row["cap_usd"] = asked.body["cap_usd"]
+                row |= asked.body
                 return 200, row
+            case ("GET", "sessions", id_, "switch") if id_ in self.sessions:
+                return 200, self.switch
             case ("POST", "turns", id_, "steer") if id_ in self.turns:
                 self.on_steer(self.turns[id_], asked.body["input"])
                 return 202, {"turn": self.turns[id_].row, "how": self.steer_is}

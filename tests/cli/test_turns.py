@@ -26,7 +26,7 @@ def _work(turn: Turn) -> None:
 def test_send_makes_a_session_and_prints_the_turn(surface: Surface, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["send", "what is new?\nsecond line", "--cap-usd", "0.50", "--model", "m-2"]) == 0
     made, sent = surface.asked
-    assert made.body == {"title": "what is new?", "model": "m-2"}
+    assert made.body == {"model": "m-2"}, "what is said first is its title, and the server knows that best"
     assert (sent.path, sent.body) == (
         "/v1/sessions/s-1/turns",
         {"input": "what is new?\nsecond line", "cap_usd": "0.50"},
@@ -186,6 +186,13 @@ def test_cancel_and_steer_say_what_they_asked(surface: Surface, capsys: pytest.C
         (f"/v1/turns/{turn.id}/steer", {"input": "look at b.md too"}),
     ]
     assert "is asked to stop" in capsys.readouterr().out
+
+
+def test_a_title_is_sent_as_words_and_shown_as_it_stands(surface: Surface, capsys: pytest.CaptureFixture[str]) -> None:
+    surface.sessions["s-1"] = {"id": "s-1", "title": "first line"}
+    assert main(["title", "s-1", "Tides", "on", "Tuesday"]) == 0
+    assert surface.asked[-1].body == {"title": "Tides on Tuesday"}
+    assert "is called Tides on Tuesday" in capsys.readouterr().out
 
 
 def test_warm_says_how_the_session_stands_now(surface: Surface, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""A chat on a terminal of its own, and what that terminal showed."""
+"""A command on a terminal of its own, a chat where none is named, and what that terminal showed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PATIENCE = 60
 class Typist:
     """Types lines, presses Ctrl-C, and waits until words are on the screen."""
 
-    def __init__(self, *words: str, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, *words: str, environment: Mapping[str, str] = os.environ, command: str = "chat") -> None:
         self.master, slave = pty.openpty()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "api.cli", "chat", *words],
+            [sys.executable, "-m", "api.cli", command, *words],
             stdin=slave,
             stdout=slave,
             stderr=slave,

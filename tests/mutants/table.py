@@ -547,4 +547,47 @@ MUTANTS = (
         "SLOWEST_MS) / share", "SLOWEST_MS)",
         f"{SATURATED_TEST}::test_without_redis_the_shares_of_all_workers_are_the_limit",
     ),
+    Mutant(
+        "titles: a model writes over what a person wrote", "shared/store/statements/titles.py",
+        "s.id and sessions.titled = 'kept'", "s.id",
+        "tests/loop/test_titles.py::test_what_a_person_wrote_is_never_written_over",
+    ),
+    Mutant(
+        "titles: whoever takes the turn up again asks again", "shared/store/statements/titles.py",
+        "titled = 'asked' as due", "titled in ('asked', 'kept') as due",
+        "tests/loop/test_titles.py::test_a_worker_that_dies_at_it_leaves_the_first_line_and_no_second_call",
+    ),
+    Mutant(
+        "titles: their call stands on the conversation", "shared/store/statements/step.py",
+        "case when %(c_apart)s::text is not null then 0\n", "case when false then 0\n",
+        "tests/loop/test_titles.py::"
+        "test_the_first_answer_is_there_before_anybody_asks_for_a_title_and_then_one_small_call_does",
+    ),
+    Mutant(
+        "titles: who speaks waits for the holder", "shared/store/statements/inbox.py",
+        "for no key update skip locked\n", "for no key update\n",
+        "tests/loop/test_titles.py::"
+        "test_a_session_that_its_holder_has_locked_is_spoken_to_without_a_wait_and_named_the_next_time",
+    ),
+    Mutant(
+        "switching: a script switches without --yes", "api/cli/switching.py",
+        "    if yes:\n", "    if yes or not sys.stdin.isatty():\n",
+        "tests/cli/test_switching.py::test_without_a_terminal_nothing_changes_until_yes_is_given",
+    ),
+    Mutant(
+        "switching: any name is a model", "shared/providers/named.py",
+        "    if _may_be_any(settings, provider) or", "    if True or _may_be_any(settings, provider) or",
+        "tests/providers/test_named.py::"
+        "test_a_stand_in_refuses_what_the_provider_that_it_stands_in_for_would",
+    ),
+    Mutant(
+        "content: others read what was traced", "workers/tracing.py", "flags, 0o600", "flags, 0o644",
+        "tests/telemetry/test_tracing.py::"
+        "test_asked_for_each_call_is_a_file_that_only_its_owner_reads_without_keys",
+    ),
+    Mutant(
+        "content: keys are written too", "workers/tracing.py", "REDACTOR.clean(text).text", "text",
+        "tests/telemetry/test_tracing.py::"
+        "test_asked_for_each_call_is_a_file_that_only_its_owner_reads_without_keys",
+    ),
 )  # fmt: skip

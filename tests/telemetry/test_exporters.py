@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import sys
 import threading
 import urllib.request
@@ -16,6 +17,9 @@ import pytest
 
 from deploy.drill.rig import until
 from shared.errors import SettingsError
+from shared.telemetry import otel
+from shared.telemetry.events import TurnLeft
+from shared.values import TurnClass, TurnStatus
 from tests.ground import Ground, Rehearsal
 from tests.loop.conftest import worker
 from workers import telling
@@ -95,6 +99,28 @@ def test_a_collector_that_is_not_there_costs_nothing_but_its_figures(worker: Gro
     telemetry, end = telling.begin(settings, uuid4())
     end()
     assert telemetry.dropped == 0
+
+
+def test_a_collector_that_never_answers_keeps_nobody_from_counting(
+    worker: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(otel, "_TIMEOUT_S", 1)
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as silent:  # takes connections and says nothing
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        settings = worker.settings.model_copy(update={"metrics_listen": "127.0.0.1:0", "otlp_endpoint": endpoint})
+        telemetry, end = telling.begin(settings, uuid4())
+        prometheus: Any = telemetry._feeds[0]._subscriber
+        for _ in range(3):
+            telemetry.emit(TurnLeft(uuid4(), uuid4(), TurnClass.JOB, TurnStatus.DONE, 1, 0.5))
+        port = prometheus._server.server_address[1]
+
+        def told() -> str:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                return answer.read().decode()
+
+        until(lambda: 'nightshift_turns_left_total{class="job",status="done"} 3.0' in told(), 10, "what was counted")
+        end()
+    assert (telemetry.dropped, telemetry.failures) == (0, 0)
 
 
 def test_without_its_packages_opentelemetry_says_what_to_install(

@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from shared.rates import NONE, Own
 from workers.providers import prices
-from workers.providers.prices import NONE, Cost, Own
+from workers.providers.prices import Cost
 from workers.providers.replies import Usage
 
 _SNAPSHOT = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")

@@ -6,14 +6,12 @@ It asks for one token of output, because our wire streams and a streamed call mu
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import assert_never
 
-from shared.values import CallStatus, Purpose
+from shared.values import Purpose
 from workers import conversing, recording, reserving
 from workers.gathering import NOTHING
 from workers.held import Held
 from workers.ports import Ports
-from workers.recording import Outcome
 from workers.reserving import Planned
 
 NEAR = timedelta(seconds=60)
@@ -31,24 +29,4 @@ def ping(ports: Ports, held: Held) -> None:
     planned = reserving.reserve(ports, held, NOTHING, Purpose.PING)
     if not isinstance(planned, Planned):
         return
-    recording.record(ports, held, planned, _outcome(ports, held, planned))
-
-
-def _outcome(ports: Ports, held: Held, planned: Planned) -> Outcome:
-    came = conversing.converse(ports, held, planned)
-    match came:
-        case conversing.Answered(reply):
-            return conversing.settled(conversing.bill(held, planned, reply), reply, None, None, ())
-        case conversing.Failed(recovery, error):
-            spent, cost, source = conversing.assumed(held, planned, error.partial)
-            return Outcome(
-                CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
-                unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.why,
-                request_id=error.request_id,
-            )  # fmt: skip
-        case conversing.Cut(reason, partial):
-            return conversing.cut_short(held, planned, partial, "", reason, None)
-        case conversing.Steered(partial):
-            return conversing.cut_short(held, planned, partial, "", "steered", None)
-        case _:
-            assert_never(came)
+    recording.record(ports, held, planned, conversing.aside(held, planned, conversing.converse(ports, held, planned)))

@@ -6,7 +6,7 @@ import os
 import shutil
 from importlib import metadata
 
-from api.cli.doctor.finding import Facts, Finding, failed, ok
+from api.cli.doctor.finding import Facts, Finding, failed, noted, ok
 from shared import hooks, mcp
 from shared.mcp import McpServer
 from shared.secrets import TEAM, SecretMissing, Secrets, SecretUnusable
@@ -50,3 +50,12 @@ def _server(known: Facts, name: str, config: McpServer) -> Finding:
 
 def _secrets(known: Facts) -> Secrets:
     return Secrets(known.settings.secrets_folder, os.environ)
+
+
+def content_trace(known: Facts) -> list[Finding]:
+    """Said only where it is on: then what people say is written to files."""
+    folder = known.settings.content_trace
+    if folder is None:
+        return []
+    most = f"at most {known.settings.content_trace_mb} MB"
+    return [noted("content trace", f"on: what models are sent and answer, rid of keys, is written to {folder}, {most}")]

@@ -22,6 +22,7 @@ CHECKS: tuple[Check, ...] = (
     extensions.secrets,
     extensions.tool_servers,
     extensions.installed_hooks,
+    extensions.content_trace,
     database.database,
     pooled.direct,
     services.broker,

@@ -88,7 +88,8 @@ def _next(messages: list[Json], subject: str, done: int, offered: set[str]) -> T
     """The call that is most likely to bring it, none twice in a turn."""
     results = _results(messages)
     asked = results[len(results) - _asked(messages, done) :]
-    thing = subject.rpartition(" ")[2].lower()
+    name = subject.rpartition(" ")[2]
+    thing = name.lower()
     used = [(one.tool, one.input.get("handle"), one.input.get("offset")) for one in asked]
     if PAGE in offered:
         for one in reversed(asked):
@@ -98,12 +99,12 @@ def _next(messages: list[Json], subject: str, done: int, offered: set[str]) -> T
         for handle in _handles(results, messages, thing):
             if not any(tool == PAGE and known == handle for tool, known, _ in used):
                 return ToolWish(PAGE, {"handle": handle})
-    searched = [one.input for one in asked if one.tool == SEARCH]
-    queries: list[Json] = [{"query": subject}, {"query": subject.rpartition(" ")[2]}]
+    searches = [one for one in asked if one.tool == SEARCH]
     # One hit a conversation is shown: others of it are found within.
-    near = dict.fromkeys(hit["session"] for one in asked for hit in _hits(one, thing))
-    for query in (*queries, *({**queries[1], "session": session} for session in near)):
-        if SEARCH in offered and query not in searched:
+    near = dict.fromkeys(hit["session"] for one in searches for hit in _hits(one.text, thing))
+    within: list[Json] = [{"query": name, "session": session} for session in near]
+    for query in ({"query": subject}, {"query": name}, *within):
+        if SEARCH in offered and query not in [one.input for one in searches]:
             return ToolWish(SEARCH, query)
     for one in results:
         path = one.input.get("path")
@@ -130,7 +131,7 @@ def _handles(results: list[_Result], messages: list[Json], thing: str) -> list[s
     found: list[str] = []
     for one in reversed(results):
         if one.tool == SEARCH:
-            found += [handle for hit in _hits(one, thing) for handle in HANDLE.findall(hit["told"])]
+            found += [handle for hit in _hits(one.text, thing) for handle in HANDLE.findall(hit["told"])]
         elif len(one.text) < 2_000 and (thing in str(one.input).lower() or thing in one.text.lower()):
             found += HANDLE.findall(one.text)
     for message in reversed(messages):
@@ -141,9 +142,9 @@ def _handles(results: list[_Result], messages: list[Json], thing: str) -> list[s
     return list(dict.fromkeys(found))
 
 
-def _hits(result: _Result, thing: str) -> list[re.Match[str]]:
-    """Of a search, those that name the thing."""
-    return [hit for hit in HIT.finditer(result.text) if result.tool == SEARCH and thing in hit["told"].lower()]
+def _hits(found: str, thing: str) -> list[re.Match[str]]:
+    """Of what a search found, those that name the thing."""
+    return [hit for hit in HIT.finditer(found) if thing in hit["told"].lower()]
 
 
 def _results(messages: list[Json]) -> list[_Result]:

@@ -32,6 +32,9 @@ QUEUED_COUNT = named(
     "select count(*) as n from turns where session = %(session)s and status = 'queued'",
     "turns_queue_of_session",
 )
+# What is said first is the title of a session that has none, until a model or a person writes a better one. A session
+# that its holder has locked is left alone: who steers has locked the turn by now, and would wait for it the wrong way
+# round. What is said next has the same chance.
 ADMIT_TURN = named(
     "admit_turn",
     """
@@ -45,6 +48,12 @@ with t as (
   select t.session, t.id, 'input:' || t.id, 'input', %(principal)s, %(payload)s, %(stable_prefix_len)s from t
   where %(payload)s::text is not null
   returning id
+), n as (
+  update sessions set title = %(title)s, titled = 'first' where id = (
+    select o.id from sessions o
+    where o.id = %(session)s and o.title = '' and o.titled is null and %(title)s <> ''
+    for no key update skip locked
+  )
 )
 select t.id, t.status, t.created_at, (select id from i) as inbox from t
 """,

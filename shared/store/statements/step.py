@@ -19,6 +19,7 @@ from shared.store.statements.reduction import CONTEXT_SET
 # what was there. A call row is inserted only where `call` is given (a chore, or a fold before a failure, has none).
 # What fits was decided under the caps that are given: they must still be those of the rows, and the shared ones those
 # of that version.
+# `c_apart`: a call that stands on that prefix and on nothing of the conversation.
 # `alone`: nothing may be waiting in the inbox; then what does is read and folded first, and only then a read is needed.
 # The rows come back as they stand, so that what goes out is projected from them and from nothing else.
 # The clock is asked once, for every row that carries the time: it is a function with a query of its own.
@@ -78,8 +79,10 @@ _CALL: LiteralString = """, f as (
   insert into calls (id, turn, session, step, purpose, provider, model, last_message, last_edit, prefix, params, marks,
     tail, bare, block_count, digest, estimate, projected, max_tokens, reserved_usd, holder, fence, created_at)
   select %(call)s::uuid, t.id, s.id, %(c_step)s, %(c_purpose)s, %(c_provider)s, %(c_model)s,
-    coalesce((select max(id) from m), (select max(id) from messages where session = s.id)),
-    s.last_edit, s.prefix, %(c_params)s, %(c_marks)s,
+    case when %(c_apart)s::text is not null then 0
+      else coalesce((select max(id) from m), (select max(id) from messages where session = s.id)) end,
+    case when %(c_apart)s::text is not null then 0 else s.last_edit end, coalesce(%(c_apart)s::text, s.prefix),
+    %(c_params)s, %(c_marks)s,
     %(c_tail)s, %(c_bare)s, %(c_blocks)s, %(c_digest)s, %(c_estimate)s, %(c_projected)s, %(c_max_tokens)s,
     %(reserve)s::numeric, %(holder)s, s.fence, s.now
   from s, t where %(call)s::uuid is not null
