@@ -16,7 +16,7 @@ import genai_prices
 from genai_prices.types import TieredPrices
 
 from shared.prices import OwnPrice
-from shared.providers.table import ANTHROPIC, known
+from shared.providers.table import known
 from shared.request.cache_plan import Shape
 
 VERSION = version("genai-prices")
