@@ -379,6 +379,6 @@ def test_keys_that_were_exchanged_are_forgotten_and_those_in_use_are_not(monkeyp
             made.tell(number, Told(Window(6_000, 6_000)))
     known = [value for owner in (made.fleet, made.fleet._alone) for value in vars(owner).values()]
     sizes = [len(cast("dict[object, object]", one)) for one in known if isinstance(one, dict)]
-    assert len(sizes) == 5
+    assert len(sizes) == 6
     assert max(sizes) == 10
     assert first in made.fleet._limits
