@@ -218,3 +218,22 @@ def test_usage_that_is_not_told_is_unknown_and_not_nothing(provider: Served) -> 
         with client_of(provider.url, declared=to) as client:
             reply, _ = talk.call(client)
         assert (reply.usage, "usage_missing" in reply.notes) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("of", "code"), [("text", "reply_too_large"), ("arguments", "provider_bad_stream"), ("pings", None)]
+)
+def test_a_flood_of_frames_is_bounded_and_one_of_kinds_that_nobody_knows_is_none(
+    provider: Served, of: str, code: str | None
+) -> None:
+    to, model = at(provider, "bedrock"), "anthropic.claude-sonnet-5-5"
+    provider.script(replies=[{"text": "a" * 900, "fault": {"kind": "flood", "of": of, "bytes": 400_000}}])
+    talk = Talk(to, model)
+    talk.add("user", blocks.text("go"))
+    with client_of(provider.url, declared=to) as client:
+        if code is None:
+            assert talk.call(client)[0].text == "a" * 900
+        else:
+            with pytest.raises(wire.CallFailed) as caught:
+                talk.call(client)
+            assert caught.value.code == code
