@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 
 REPLACEMENT = "\ufffd"
+ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[PX^_\]][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]"
+)
+"""What moves a cursor, colours or retitles a terminal (ECMA-48: CSI, OSC and the other strings, two-byte escapes)."""
 _UNFIT = re.compile("[\x00\ud800-\udfff]")
 
 

@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 from shared import readable, suspicion
-from shared.text import REPLACEMENT, begun
+from shared.text import ESCAPES, REPLACEMENT, begun
 
 MOST = 80
 """Characters of a title that no person wrote."""
@@ -15,10 +15,6 @@ MOST_OF_PERSON = 200
 _LOOK = 4_000
 """Characters that are looked at: a title stands at the beginning, whatever follows."""
 _LOOK_INPUT = 16_000
-# What moves a cursor, colours or retitles a terminal (ECMA-48: CSI, OSC and the other strings, two-byte escapes).
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[PX^_\]][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]"
-)
 _TAGS = re.compile(r"</?[A-Za-z!][^<>]{0,300}>")
 _LINKS = re.compile(r"!?\[([^\[\]]{0,200})\]\([^()\s]{0,1000}\)")
 _HEAD = re.compile(r"^(?:[#>*\-\s]+|title\s*:|titel\s*:)+", re.IGNORECASE)
@@ -28,7 +24,7 @@ _JOINERS = "\u200c\u200d"
 
 def clean(text: str, most: int = MOST) -> str:
     """One line of at most `most` characters that commands nothing; empty where nothing is left."""
-    seen = _ESCAPES.sub("", text[:_LOOK])
+    seen = ESCAPES.sub("", text[:_LOOK])
     return begun(" ".join("".join(_harmless(sign) for sign in seen).split()), most)
 
 
@@ -43,7 +39,7 @@ def first_line(payload: str | None) -> str:
 def of_model(said: str) -> str | None:
     """The title that a model's answer holds: its first line with words, without marks of a page. None where there is
     none, or where it reads like an instruction to whoever sees it next."""
-    for line in _ESCAPES.sub("", said[:_LOOK]).replace(REPLACEMENT, "").splitlines():
+    for line in ESCAPES.sub("", said[:_LOOK]).replace(REPLACEMENT, "").splitlines():
         plain = _HEAD.sub("", _LINKS.sub(r"\1", _TAGS.sub(" ", line)).strip()).strip(_AROUND)
         title = clean(plain.replace("<", " ").replace(">", " "))
         if title:

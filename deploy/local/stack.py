@@ -87,6 +87,7 @@ class Stack:
             "servers": self.servers,
             "home": str(self.home.root),
             "logs": str(self.home.logs),
+            "content_trace": None if self.settings.content_trace is None else str(self.settings.content_trace),
         }
 
 

@@ -143,11 +143,12 @@ def test_a_folder_that_others_may_read_stops_the_start(tmp_path: Path) -> None:
 
 
 def test_doctor_says_where_it_is_on(tmp_path: Path) -> None:
-    def said(settings: Settings) -> list[tuple[State, str]]:
-        known = Facts(tmp_path, settings, "", "", "", "", "", "", None, None)
+    def said(settings: Settings, stack: dict[str, Any] | None = None) -> list[tuple[State, str]]:
+        known = Facts(tmp_path, settings, "", "", "", "", "", "", None, stack)
         return [(one.state, one.seen) for one in extensions.content_trace(known)]
 
-    assert said(Settings()) == []
+    assert said(Settings()) == said(Settings(), {"content_trace": None}) == []
+    assert len(said(Settings(), {"content_trace": str(tmp_path)})) == 1, "it is the workers who write"
     ((state, seen),) = said(Settings(content_trace=tmp_path / "t"))
     assert state is State.NOTE
     assert str(tmp_path / "t") in seen

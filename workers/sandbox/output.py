@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-# What moves a cursor, colours or retitles a terminal (ECMA-48: CSI, OSC and the other strings, two-byte escapes).
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[PX^_\]][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]"
-)
+from shared.text import ESCAPES
+
 _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _BINARY = 0.1
 
@@ -46,8 +44,8 @@ def shown(data: bytes) -> str:
     """As text: no escape of a terminal acts, a line that was written over shows as it ended, and what is no text is
     only named."""
     text = data.decode("utf-8", "replace")
-    if data and _UNSEEN.sub("", _ESCAPES.sub("", text)).count("\ufffd") + text.count("\x00") > _BINARY * len(text):
+    if data and _UNSEEN.sub("", ESCAPES.sub("", text)).count("\ufffd") + text.count("\x00") > _BINARY * len(text):
         return f"[{len(data):,} bytes that are no text]"
-    text = _ESCAPES.sub("", text).replace("\r\n", "\n")
+    text = ESCAPES.sub("", text).replace("\r\n", "\n")
     text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")) if "\r" in text else text
     return _UNSEEN.sub("\ufffd", text)

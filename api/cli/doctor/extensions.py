@@ -53,9 +53,9 @@ def _secrets(known: Facts) -> Secrets:
 
 
 def content_trace(known: Facts) -> list[Finding]:
-    """Said only where it is on: then what people say is written to files."""
-    folder = known.settings.content_trace
-    if folder is None:
+    """Said only where it is on, here or for the stack that runs: then what people say is written to files."""
+    folder = known.settings.content_trace or (known.stack or {}).get("content_trace")
+    if not folder:
         return []
     most = f"at most {known.settings.content_trace_mb} MB"
     return [noted("content trace", f"on: what models are sent and answer, rid of keys, is written to {folder}, {most}")]
