@@ -35,20 +35,24 @@ def key(worker: Ground) -> str:
     return one.id
 
 
-def take(worker: Ground) -> Took | Wait:
-    now_ms = datetime.now(UTC).timestamp() * 1_000
-    return worker.ports.routes.fleet.take(Asked("anthropic", (key(worker),), (Limit(),), 0.0, now_ms))
+def now_ms() -> float:
+    return datetime.now(UTC).timestamp() * 1_000
+
+
+def take(worker: Ground, at_ms: float) -> Took | Wait:
+    return worker.ports.routes.fleet.take(Asked("anthropic", (key(worker),), (Limit(),), 0.0, at_ms))
 
 
 def rest(worker: Ground, name: str) -> None:
     """It was left alone, and is not any more."""
-    worker.ports.routes.fleet.cool(name, (datetime.now(UTC).timestamp() - 1) * 1_000, 0.5, 0.25, 60.0)
+    worker.ports.routes.fleet.cool(name, now_ms() - 1_000, 0.5, 0.25, 60.0)
 
 
 def test_a_probe_that_waits_for_its_turn_goes_out_after_it(worker: Ground) -> None:
-    booked = [take(worker) for _ in range(6)]
+    at_ms = now_ms()
+    booked = [take(worker, at_ms) for _ in range(8)]
     assert isinstance(booked[-1], Took)
-    assert booked[-1].wait_ms > 0
+    assert booked[-1].wait_ms > 1_000
     rest(worker, "anthropic")
     assert answered(worker) == "done"
 
@@ -56,7 +60,7 @@ def test_a_probe_that_waits_for_its_turn_goes_out_after_it(worker: Ground) -> No
 def test_a_turn_that_is_short_of_money_gives_its_probe_back(worker: Ground) -> None:
     rest(worker, key(worker))
     assert answered(worker, cap_usd=Decimal("0.000001")) == "parked"
-    probe = take(worker)
+    probe = take(worker, now_ms())
     assert isinstance(probe, Took)
     assert probe.strikes == 1
 
