@@ -385,7 +385,7 @@ MUTANTS = (
         "money: each day has 24 hours", "shared/store/migrations/sql/0005_money.sql",
         "(date_trunc(period, at at time zone zone) + ('1 ' || period)::interval) at time zone zone",
         "(date_trunc(period, at at time zone zone) at time zone zone) + ('1 ' || period)::interval",
-        f"{BUDGET_TEST}::test_where_clocks_go_back_at_the_end_of_a_window_its_last_hour_is_waited_for",
+        f"{BUDGET_TEST}::test_where_clocks_go_forward_a_turn_over_midnight_draws_from_the_new_day",
     ),
     Mutant(
         "money: an unknown price fits under any cap", "workers/budget.py",
