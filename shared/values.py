@@ -57,6 +57,7 @@ class Purpose(StrEnum):
     SUMMARY = "summary"
     FINAL = "final"
     PING = "ping"
+    PROBE = "probe"  # asks a model that was out whether it answers again: nothing of the conversation goes out
 
 
 class CallStatus(StrEnum):

@@ -157,8 +157,15 @@ def reserve(
     )  # fmt: skip
 
 
+def _apart(held: Held, purpose: Purpose) -> bool:
+    """Whether the call is none of the chain: without tools and signed reasoning, and never remembered."""
+    return purpose in (Purpose.FINAL, Purpose.PROBE) or held.lent
+
+
 def _base(ports: Ports, held: Held, purpose: Purpose) -> Request:
-    if purpose is Purpose.FINAL or held.lent:
+    if purpose is Purpose.PROBE:
+        return prefixing.floor(ports, held)
+    if _apart(held, purpose):
         return prefixing.cold_request(ports, held, final=True)
     request = standing(ports, held)
     held.calls_made += 1
@@ -196,11 +203,10 @@ def _draft(
     known = held.limits
     due = budget.due(caps.uses(held, base, gathered, known.window), held.warned) if has_result(gathered) else ()
     for one_due in due:
-        limit = one_due.use.limit or Decimal(0)
-        text = warnings.line(one_due.use.kind, one_due.threshold, one_due.use.used, limit)
+        text = warnings.line(one_due.use.kind, one_due.threshold, one_due.use.used, one_due.use.limit or Decimal(0))
         gathered = with_warning(gathered, text)
     rows = [m.row(PROVISIONAL + at, str(held.claim.turn)) for at, m in enumerate(gathered.messages)]
-    cold = purpose is Purpose.FINAL or held.lent
+    cold = _apart(held, purpose)
     if not cold:
         rows = [*held.unread, *rows]
     request = projection.extend(base, rows)
@@ -222,7 +228,7 @@ def _draft(
             f"go on in a new session, or with a model that has a larger window",
         )
     to = ports.routes.declared(held.claim.provider)
-    most = to.head.least_output if purpose is Purpose.PING else ports.settings.max_output_tokens
+    most = to.head.least_output if purpose in (Purpose.PING, Purpose.PROBE) else ports.settings.max_output_tokens
     max_tokens = max(to.head.least_output, min(most, known.max_output, room))
     worst = prices.worst(
         model, dearest, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl, provider=held.claim.provider,
@@ -354,9 +360,11 @@ def _from_rows(
 ) -> MarkedRequest:
     """The marked request from row values. Raises when it is not the one that was reserved."""
     session, rows = held.claim.session, written.messages
-    if rows is None:
+    if purpose is Purpose.PROBE:
+        rows = []
+    elif rows is None:
         rows = ports.database.read(lambda c: transcript.load_messages(c, session, after=base.newest))
-    elif purpose is not Purpose.FINAL and not held.lent:
+    elif not _apart(held, purpose):
         rows = [*held.unread, *rows]
     as_drafted = tail is None and not draft.repairs
     request = projection.renumbered(base, draft.marked.request, draft.rows, rows) if as_drafted else None
@@ -366,7 +374,7 @@ def _from_rows(
             request = projection.with_tail(request, blocks.split(tail))
         if draft.repairs:
             request, _, _ = repair.mend(request)
-    if purpose is not Purpose.FINAL and not held.lent:
+    if not _apart(held, purpose):
         held.request = request
         held.unread.clear()
     marked = transcript.decode_marks(request, marks)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from shared.store import transcript
-from tests.ground import Ground, Rehearsal, forget_keys, ground, rehearsing
+from tests.ground import Ground, Rehearsal, forget_keys, ground, rehearsing, until
+from tests.waiting.acts import advance
+from workers.manners.terms import NOT_TOLD, Asked, Limit, Took
 from workers.providers import routes
 
 OTHER = "gpt-6.1-sol"
@@ -88,6 +91,73 @@ def _until_back(worker: Ground, session: UUID) -> tuple[UUID, dict[str, Any]]:
     """The key rests for a second or so; with the keys' state forgotten it is asked at once."""
     forget_keys(worker.settings.redis_url)
     return ask(worker, session, "four")
+
+
+def purposes(worker: Ground, turn: UUID) -> list[tuple[str, str, str]]:
+    query = "select provider, purpose, status from calls where turn = %s order by seq"
+    return [(row["provider"], row["purpose"], row["status"]) for row in worker.rows(query, turn)]
+
+
+def test_a_model_that_lists_and_does_not_answer_costs_a_conversation_no_epoch_however_often_it_is_probed(
+    worker: Ground, provider: Rehearsal, other: Rehearsal, tmp_path: Path
+) -> None:
+    provider.script([{"text": "first"}, {"text": "yes"}, {"text": "back"}])
+    other.script([{"text": one} for one in ("second", "third", "fourth")])
+    session = worker.session()
+    ask(worker, session, "one")
+    provider.post("down", {"status": 529, "lists": True})
+    ask(worker, session, "two")
+    for text in ("third", "fourth"):
+        advance(worker, 120)
+        turn, row = ask(worker, session, "and?")
+        assert row["answer"] == text
+        assert (row["steps"] - row["refunds"], row["step"]) == (1, 1)
+        assert purposes(worker, turn) == [("anthropic", "probe", "failed"), ("openai", "main", "settled")]
+    assert len(epochs(worker, session)) == 1
+    provider.post("down", {"status": None})
+    provider.post("capture", {"directory": str(tmp_path / "sent")})
+    advance(worker, 120)
+    turn, row = ask(worker, session, "now?")
+    provider.post("capture", {"directory": None})
+    assert (row["answer"], row["steps"], row["step"]) == ("back", 1, 1)
+    assert purposes(worker, turn) == [("anthropic", "probe", "settled"), ("anthropic", "main", "settled")]
+    assert len(epochs(worker, session)) == 2
+    # What the probe was, is booked and rebuilt like any call, and nothing of the conversation was in it.
+    probe, main = worker.rows("select * from calls where turn = %s order by seq", turn)
+    buckets = ("input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens")
+    assert sum(probe[one] for one in buckets) < sum(main[one] for one in buckets)
+    assert row["spent_usd"] == probe["cost_usd"] + main["cost_usd"]
+    billed = [call["usd"] for call in provider.ledger() if call["usd"] is not None]
+    assert float(probe["cost_usd"] + main["cost_usd"]) == pytest.approx(sum(billed[-2:]))
+    again = worker.database.read(lambda c: transcript.replay(c, probe["id"]))
+    assert again.agrees
+    assert "and?" not in again.body.decode()
+    assert [again.body] == [path.read_bytes() for path in sorted((tmp_path / "sent").glob("*.json"))[:1]]
+
+
+def test_while_one_turn_probes_the_others_wait_for_what_it_hears_and_stay_where_they_are(
+    worker: Ground, provider: Rehearsal, other: Rehearsal
+) -> None:
+    """Else each turn of the moment in which an outage ends would go elsewhere, and come back: two epochs."""
+    provider.script([{"text": "first"}, {"text": "still here"}])
+    session = worker.session()
+    ask(worker, session, "one")
+    fleet, (key,) = worker.ports.routes.fleet, worker.ports.routes.pool("anthropic")
+    at = worker.one("select extract(epoch from clock_now())::float8 * 1000 as at")["at"]
+    for ago in (20_000, 10_000):
+        fleet.cool("anthropic", at - ago, None, 0.25, 60.0)
+    probe = fleet.take(Asked("anthropic", (key.id,), (Limit(),), 0.0, at))
+    assert isinstance(probe, Took)
+    assert probe.strikes == 2
+    turn = worker.turn(session, "two")
+    runner = Thread(target=worker.look)
+    runner.start()
+    until(lambda: worker.view(turn)["status"] == "running", 30, "the turn")
+    fleet.tell("anthropic", key.id, NOT_TOLD, at + 60_000, ok=True, strikes=2)
+    runner.join(60)
+    assert calls(worker, turn) == [("anthropic", "settled", None)]
+    assert epochs(worker, session) == []
+    assert worker.view(turn)["answer"] == "still here"
 
 
 def test_what_fails_for_good_is_tried_once_and_another_model_does_it(

@@ -46,6 +46,9 @@ class _State:
     strikes: int = 0
     probe: float = 0.0
 
+    def probed(self, now: float) -> bool:
+        return self.until <= now < self.probe and self.strikes > 0
+
     def closed(self, now: float) -> float:
         if self.until > now:
             return self.until - now
@@ -84,13 +87,14 @@ class Alone:
     def _take(self, asked: Asked, share: float) -> Took | Wait:
         now, rest = asked.now_ms, self._states[asked.provider]
         if (wait := rest.closed(now)) > 0:
-            return Wait(math.ceil(wait), resting=True, strikes=rest.strikes)
+            return Wait(math.ceil(wait), resting=True, strikes=rest.strikes, probed=rest.probed(now))
         keys = [self._states[name] for name in asked.keys]
         shut = [wait for one in keys if (wait := one.closed(now)) > 0]
         found = [self._open(asked, at, one, share) for at, one in enumerate(keys) if one.closed(now) <= 0]
         if not found:
             most = max((one.strikes for one in keys), default=0)
-            return Wait(math.ceil(min(shut, default=PROBE_LOOK_MS)), resting=True, strikes=most)
+            probed = any(one.probed(now) for one in keys)
+            return Wait(math.ceil(min(shut, default=PROBE_LOOK_MS)), resting=True, strikes=most, probed=probed)
         if asked.requests == 0:
             return Took(found[0].at, 0, found[0].state.strikes, 0)
         best = self._best(asked, found, rest)

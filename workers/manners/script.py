@@ -25,28 +25,29 @@ local function num(v) return tonumber(v or '0') or 0 end
 local function closed(key)
   local f = redis.call('hmget', key, 'until', 'strikes', 'probe')
   local till, strikes, probe = num(f[1]), num(f[2]), num(f[3])
-  if till > now then return till - now, strikes end
-  if strikes > 0 and probe > now then return math.min(probe - now, 1000), strikes end
-  return 0, strikes
+  if till > now then return till - now, strikes, 1 end
+  if strikes > 0 and probe > now then return math.min(probe - now, 1000), strikes, 3 end
+  return 0, strikes, 1
 end
 """
 
 # KEYS: the provider, then its keys. ARGV: now, keep, patience, tokens, requests, order, preferred, share, burst, then
-# the limits of each key as its worker knows them. Requests 0 looks and books nothing.
+# the limits of each key as its worker knows them. Requests 0 looks and books nothing. Answers {place, wait, strikes,
+# requests} or {0, wait, why, strikes}: why 1 is left alone, 2 its limit is used up, 3 its probe is out.
 TAKE: Final = (
     _COMMON
     + """
 local patience, tokens, requests = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local order, preferred, share, burst = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-local rest, rest_strikes = closed(KEYS[1])
-if rest > 0 then return {0, math.ceil(rest), 1, rest_strikes} end
-local count, soonest, most = #KEYS - 1, nil, 0
+local rest, rest_strikes, rests = closed(KEYS[1])
+if rest > 0 then return {0, math.ceil(rest), rests, rest_strikes} end
+local count, soonest, most, shut = #KEYS - 1, nil, 0, 1
 local open = {}
 for i = 1, count do
-  local wait, strikes = closed(KEYS[i + 1])
+  local wait, strikes, why = closed(KEYS[i + 1])
   most = math.max(most, strikes)
   if wait > 0 then
-    soonest = math.min(soonest or wait, wait)
+    soonest, shut = math.min(soonest or wait, wait), math.max(shut, why)
   else
     local f = redis.call('hmget', KEYS[i + 1], 'due', 'tokens_due', 'requests', 'tokens', 'sure', 'slow', 'slow_until',
       'tokens_slow', 'tokens_slow_until', 'used', 'line')
@@ -71,7 +72,7 @@ for i = 1, count do
     open[#open + 1] = one
   end
 end
-if #open == 0 then return {0, math.ceil(soonest or 1000), 1, most} end
+if #open == 0 then return {0, math.ceil(soonest or 1000), shut, most} end
 if requests == 0 then return {open[1].at, 0, open[1].strikes, 0} end
 local best = nil
 if order == 'round_robin' and count > 1 then

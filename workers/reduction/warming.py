@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import assert_never
 
-from shared.values import CallStatus, Purpose
+from shared.values import Purpose
 from workers import conversing, recording, reserving
 from workers.gathering import NOTHING
 from workers.held import Held
@@ -39,13 +39,8 @@ def _outcome(ports: Ports, held: Held, planned: Planned) -> Outcome:
     match came:
         case conversing.Answered(reply):
             return conversing.settled(conversing.bill(held, planned, reply), reply, None, None, ())
-        case conversing.Failed(recovery, error):
-            spent, cost, source = conversing.assumed(held, planned, error.partial)
-            return Outcome(
-                CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
-                unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.why,
-                request_id=error.request_id,
-            )  # fmt: skip
+        case conversing.Failed() as found:
+            return conversing.failure(held, planned, found)
         case conversing.Cut(reason, partial):
             return conversing.cut_short(held, planned, partial, "", reason, None)
         case conversing.Steered(partial):

@@ -10,3 +10,6 @@ alter table turns add column out_since timestamptz;
 alter table sessions add column spoke text;
 -- Whether a call went out without tools and signed reasoning, as one to another model than the conversation's does.
 alter table calls add column bare boolean not null default false;
+-- A call that asks a model that was out whether it answers again, with nothing of the conversation in it.
+alter table calls drop constraint calls_purpose_check;
+alter table calls add constraint calls_purpose_check check (purpose in ('main', 'summary', 'final', 'ping', 'probe'));
