@@ -28,6 +28,7 @@ def answers(ports: Ports, held: Held, ticket: Ticket) -> bool:
     if not alive(ticket.client):
         routing.rest(ports, held, ticket)
         return False
+    held.wait(ticket.wait_s)  # as long as it was booked for
     with routing.lent(ports, held, ticket.link):
         planned = reserving.reserve(ports, held, gathering.NOTHING, Purpose.PROBE, tail=TAIL)
         held.forget()  # it ends with a message that no row holds

@@ -36,6 +36,7 @@ MEMORY_TEST = "tests/shrink/test_memory_tool.py"
 RECALL_TEST = "tests/shrink/test_recall_search.py"
 REWIND_TEST = "tests/shrink/test_time_rewind.py"
 BUDGET_TEST = "tests/waiting/test_budgets.py"
+FALLBACK_TEST = "tests/loop/test_fallback.py"
 LOCK = "where id = new.session for no key update;\n  if held is distinct from new.fence then\n    raise"
 
 MUTANTS = (
@@ -495,5 +496,31 @@ MUTANTS = (
         "trust, claims: a turn waits for its background for ever", "shared/store/statements/admission.py",
         "        or t.queued_at < clock_now() - interval '10 seconds')", "        )",
         "tests/store/test_claims_near.py::test_after_ten_seconds_anybody_claims_it",
+    ),
+    Mutant(
+        "fallback: a conversation asks by itself whether its model is back", "workers/routing.py",
+        "if isinstance(got, Ticket) and got.strikes and held.spoke not in (None, str(link)):", "if False:",
+        f"{FALLBACK_TEST}::"
+        "test_a_model_that_lists_and_does_not_answer_costs_a_conversation_no_epoch_however_often_it_is_probed",
+    ),
+    Mutant(
+        "fallback: another model reads on where the first one was", "workers/prefixing.py",
+        "    if held.prefix is None or left is None or left == str(to):\n", "    if True:\n",
+        f"{FALLBACK_TEST}::test_a_turn_goes_to_the_next_model_within_its_step_and_the_one_after_the_outage_is_back",
+    ),
+    Mutant(
+        "fallback: a step that went elsewhere is counted twice", "workers/failing.py",
+        "outcome = replace(outcome, refund=Refund.FAILOVER)", "pass",
+        f"{FALLBACK_TEST}::test_what_fails_for_good_is_tried_once_and_another_model_does_it",
+    ),
+    Mutant(
+        "cooldown: who comes while a probe is out is a probe too", "workers/manners/script.py",
+        "  if strikes > 0 and probe > now then return math.min(probe - now, 1000), strikes, 3 end\n", "",
+        "tests/manners/test_keys.py::test_a_key_that_is_left_alone_is_passed_over_and_probed_once",
+    ),
+    Mutant(
+        "cooldown: who comes while a probe is out goes elsewhere", "workers/routing.py",
+        "(probed and patient)", "(probed and False)",
+        f"{FALLBACK_TEST}::test_while_one_turn_probes_the_others_wait_for_what_it_hears_and_stay_where_they_are",
     ),
 )  # fmt: skip
