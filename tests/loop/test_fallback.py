@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from shared.store import transcript
-from tests.ground import Ground, Rehearsal, forget_keys, ground, rehearsing, until
+from tests.ground import Ground, Rehearsal, forget_keys, ground, rehearsing
 from tests.waiting.acts import advance
-from workers.manners.terms import NOT_TOLD, Asked, Limit, Took
+from workers.manners.terms import NOT_TOLD, Asked, Limit, Took, Wait
 from workers.providers import routes
 
 OTHER = "gpt-6.1-sol"
@@ -135,13 +134,8 @@ def test_a_model_that_lists_and_does_not_answer_costs_a_conversation_no_epoch_ho
     assert [again.body] == [path.read_bytes() for path in sorted((tmp_path / "sent").glob("*.json"))[:1]]
 
 
-def test_while_one_turn_probes_the_others_wait_for_what_it_hears_and_stay_where_they_are(
-    worker: Ground, provider: Rehearsal, other: Rehearsal
-) -> None:
-    """Else each turn of the moment in which an outage ends would go elsewhere, and come back: two epochs."""
-    provider.script([{"text": "first"}, {"text": "still here"}])
-    session = worker.session()
-    ask(worker, session, "one")
+def probing(worker: Ground) -> float:
+    """Somebody else's probe of the sessions' own model is out. When, in milliseconds."""
     fleet, (key,) = worker.ports.routes.fleet, worker.ports.routes.pool("anthropic")
     at = worker.one("select extract(epoch from clock_now())::float8 * 1000 as at")["at"]
     for ago in (20_000, 10_000):
@@ -149,15 +143,47 @@ def test_while_one_turn_probes_the_others_wait_for_what_it_hears_and_stay_where_
     probe = fleet.take(Asked("anthropic", (key.id,), (Limit(),), 0.0, at))
     assert isinstance(probe, Took)
     assert probe.strikes == 2
-    turn = worker.turn(session, "two")
-    runner = Thread(target=worker.look)
-    runner.start()
-    until(lambda: worker.view(turn)["status"] == "running", 30, "the turn")
-    fleet.tell("anthropic", key.id, NOT_TOLD, at + 60_000, ok=True, strikes=2)
-    runner.join(60)
-    assert calls(worker, turn) == [("anthropic", "settled", None)]
+    return at
+
+
+def test_a_probe_that_hears_nothing_keeps_nobody_from_going_elsewhere(
+    worker: Ground, provider: Rehearsal, other: Rehearsal
+) -> None:
+    provider.script([{"text": "first"}])
+    other.script([{"text": "second"}])
+    session = worker.session()
+    ask(worker, session, "one")
+    probing(worker)
+    turn, row = ask(worker, session, "two")
+    assert (row["status"], row["answer"]) == ("done", "second")
+    assert calls(worker, turn) == [("openai", "settled", None)]
+
+
+def test_while_one_turn_probes_the_others_wait_for_what_it_hears_and_stay_where_they_are(
+    worker: Ground, provider: Rehearsal, other: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each turn of the moment in which an outage ends would go elsewhere, and come back: two epochs."""
+    provider.script([{"text": "first"}, {"text": "still here"}])
+    other.script([{"text": "elsewhere"}])
+    session = worker.session()
+    ask(worker, session, "one")
+    fleet, (key,) = worker.ports.routes.fleet, worker.ports.routes.pool("anthropic")
+    at, take = probing(worker), fleet.take
+    waited: list[Wait] = []
+
+    def then_it_is_heard(asked: Asked) -> Took | Wait:
+        """The probe is answered right after this turn has found it out."""
+        got = take(asked)
+        if isinstance(got, Wait):
+            waited.append(got)
+            fleet.tell("anthropic", key.id, NOT_TOLD, at + 1_000, ok=True, strikes=2)
+        return got
+
+    monkeypatch.setattr(fleet, "take", then_it_is_heard)
+    turn, row = ask(worker, session, "two")
+    assert [one.probed for one in waited] == [True]
+    assert (row["answer"], calls(worker, turn)) == ("still here", [("anthropic", "settled", None)])
     assert epochs(worker, session) == []
-    assert worker.view(turn)["answer"] == "still here"
 
 
 def test_what_fails_for_good_is_tried_once_and_another_model_does_it(
