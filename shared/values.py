@@ -58,6 +58,7 @@ class Purpose(StrEnum):
     FINAL = "final"
     PING = "ping"
     TITLE = "title"
+    PROBE = "probe"  # asks a model that was out whether it answers again: nothing of the conversation goes out
 
 
 class CallStatus(StrEnum):

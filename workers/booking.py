@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from shared.providers.chains import Link
 from shared.values import TurnStatus
-from workers import prefixing, recording, reserving, routing
+from workers import prefixing, probing, recording, reserving, routing
 from workers.gathering import Gathered
 from workers.held import Held
 from workers.outcome import Again, Ended, Parked
@@ -25,8 +27,9 @@ def book(ports: Ports, held: Held, gathered: Gathered) -> Ended | Parked | Again
         return None
     routing.unsent(ports, held)
     wait_s, resting = 0.0, True
-    for _ in range(LOOKS):
-        got = routing.choose(ports, held, routing.weight(held))
+    answers = partial(probing.answers, ports, held)
+    for look in range(LOOKS):
+        got = routing.choose(ports, held, routing.weight(held), answers, patient=look < LOOKS - 1)
         match got:
             case Ticket():
                 prefixing.switch(ports, held, got.link, _why(held, got.link))

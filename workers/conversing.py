@@ -31,6 +31,8 @@ from workers.reserving import Planned
 from workers.routing import Ticket
 from workers.tracing import Traced
 
+PROBE_S = 20.0
+"""How long a probe's first byte is waited for: its turn could be answered elsewhere meanwhile."""
 _FAR_OFF = 8
 """The estimate counts too much on purpose; a bill of so many times as much is no bill for this request."""
 
@@ -86,8 +88,9 @@ def _converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed |
     ports.pauses.at(Point.BEFORE_CALL)
     settings = ports.settings
     # The words of an aside are no answer, and it reads no person's: nobody is shown it.
-    aside = planned.purpose in (Purpose.SUMMARY, Purpose.PING, Purpose.TITLE)
-    ticket = _ticket(ports, held, aside=aside)
+    probe = planned.purpose is Purpose.PROBE
+    aside = probe or planned.purpose in (Purpose.SUMMARY, Purpose.PING, Purpose.TITLE)
+    ticket = _ticket(ports, held, aside=aside and not probe)
     if isinstance(ticket, CallFailed):
         return Failed(failures.classify(ticket), ticket)
     if len(planned.body) > MOST_BYTES:
@@ -95,14 +98,15 @@ def _converse(ports: Ports, held: Held, planned: Planned) -> Answered | Failed |
         routing.unsent(ports, held)
         told = CallFailed(too_large(planned.body), code="body_too_large")
         return Failed(failures.classify(told), told)
+    first_byte_s = min(settings.first_byte_timeout_s, PROBE_S) if probe else settings.first_byte_timeout_s
     cancel = held.calling(steerable=not aside)
     try:
         reply = wire.stream(
             ticket.client,
             planned.body,
-            sink=_Sink(ports, held, aside=aside),
+            sink=_Sink(ports, held, aside=aside, leads=not (probe or held.lent)),
             cancel=cancel,
-            timeouts=wire.Timeouts(first_byte_s=settings.first_byte_timeout_s, between_s=settings.read_timeout_s),
+            timeouts=wire.Timeouts(first_byte_s=first_byte_s, between_s=settings.read_timeout_s),
             heard=partial(routing.heard, ports, held, ticket),
             target=wire.Target(held.claim.model, streamed=settings.provider_streams),
         )
@@ -197,15 +201,17 @@ def too_large(body: bytes) -> str:
 class _Sink:
     """Deltas to events. Holds the name of nothing else: what is streamed is shown, never stored."""
 
-    def __init__(self, ports: Ports, held: Held, *, aside: bool) -> None:
+    def __init__(self, ports: Ports, held: Held, *, aside: bool, leads: bool) -> None:
         self._ports = ports
         self._held = held
         self._aside = aside
+        self._leads = leads  # what goes elsewhere, or without tools, warms nothing that others share
 
     def __call__(self, delta: replies.Delta) -> None:
         match delta:
             case replies.Began():
-                leading.warmed(self._ports, self._held)
+                if self._leads:
+                    leading.warmed(self._ports, self._held)
             case _ if self._aside:
                 self._ports.pauses.at(Point.IN_STREAM)
             case replies.TextDelta(text):
@@ -276,6 +282,17 @@ def bill(held: Held, planned: Planned, reply: Reply, now: datetime | None = None
         unknown=cost.usd is None,
         rate_source=cost.source if why is None else _DOUBTS[why],
     )
+
+
+def failure(held: Held, planned: Planned, found: Failed) -> Outcome:
+    """A call that failed, as it will be recorded."""
+    recovery, error = found.recovery, found.error
+    spent, cost, source = assumed(held, planned, error.partial)
+    return Outcome(
+        CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
+        unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.why,
+        request_id=error.request_id,
+    )  # fmt: skip
 
 
 def settled(money: Outcome, reply: Reply, content: str | None, reasoning: str | None, runs: Sequence[Run]) -> Outcome:

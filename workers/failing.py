@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from shared.values import CallStatus, EventKind, Purpose, Refund, TurnStatus
+from shared.values import EventKind, Purpose, Refund, TurnStatus
 from workers import conversing, leading, prefixing, recording, routing
 from workers.booking import BACKOFF
 from workers.conversing import Failed
@@ -30,15 +30,10 @@ class Elsewhere:
 
 def failed(ports: Ports, held: Held, planned: Planned, found: Failed) -> TurnOutcome | Again | None:
     """Book the failed call, and do what is to be done about it. None where something arrived while the turn ended."""
-    recovery, error = found.recovery, found.error
+    recovery = found.recovery
     held.failed_tries += 1
     held.failed_purpose = planned.purpose
-    spent, cost, source = conversing.assumed(held, planned, error.partial)
-    outcome = Outcome(
-        CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
-        unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.why,
-        request_id=error.request_id,
-    )  # fmt: skip
+    outcome = conversing.failure(held, planned, found)
     if recovery.compress or recovery.spill:
         return _reduced(ports, held, planned, found, outcome)
     drop = recovery.drop_reasoning and not held.reasoning_dropped

@@ -155,6 +155,14 @@ def _size(ports: Ports, held: Held, to: Link) -> int:
     return estimate.estimate(held.request or cold_request(ports, held), to.model)
 
 
+def floor(ports: Ports, held: Held) -> Request:
+    """What a probe stands on: the system prompt, and nothing that was said."""
+    prefix = held.prefix
+    if prefix is None:
+        raise RuntimeError("the session has no prefix yet")
+    return ports.database.read(lambda c: transcript.floor(c, prefix))
+
+
 def cold_request(ports: Ports, held: Held, *, final: bool = False) -> Request:
     """The request as the rows make it now: read whole, nothing from memory."""
     prefix = held.prefix

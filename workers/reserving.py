@@ -45,6 +45,7 @@ COLD_EVERY = 64
 """One call in so many, and each claim's first, is projected from rows read afresh: a check of memory against itself
 is true by construction. Memory grows only by rows that a write gave back, so what is left to catch is rare; the read
 grows with the session (12 ms of CPU at 1,000 messages), and at one in 16 it was an eighth of a long session's step."""
+_ROWLESS = (Purpose.TITLE, Purpose.PROBE)
 log = structlog.get_logger("reserving")
 
 
@@ -121,14 +122,9 @@ def commit_rows(ports: Ports, held: Held, gathered: Gathered) -> None:
 
 
 def reserve(
-    ports: Ports,
-    held: Held,
-    gathered: Gathered,
-    purpose: Purpose = Purpose.MAIN,
-    *,
-    again: bool = False,
+    ports: Ports, held: Held, gathered: Gathered, purpose: Purpose = Purpose.MAIN, *, again: bool = False,
     tail: str | None = None,
-) -> Planned | Refusal | Short | Arrived:
+) -> Planned | Refusal | Short | Arrived:  # fmt: skip
     """Reserve the next call. `again` marks a repeat of a call that failed, which is no new step; `tail` is the array of
     blocks that a `final` call ends with, which no row holds."""
     base = _base(ports, held, purpose)
@@ -158,8 +154,8 @@ def reserve(
 
 
 def _base(ports: Ports, held: Held, purpose: Purpose) -> Request:
-    if purpose is Purpose.TITLE:
-        return projection.project(title.PREFIX, ())
+    if purpose in _ROWLESS:
+        return prefixing.floor(ports, held) if purpose is Purpose.PROBE else projection.project(title.PREFIX, ())
     if _beside(held, purpose):
         return prefixing.cold_request(ports, held, final=True)
     request = standing(ports, held)
@@ -168,7 +164,8 @@ def _base(ports: Ports, held: Held, purpose: Purpose) -> Request:
 
 
 def _beside(held: Held, purpose: Purpose) -> bool:
-    return purpose in (Purpose.FINAL, Purpose.TITLE) or held.lent
+    """Whether the call is none of the chain: without tools and signed reasoning, and never remembered."""
+    return purpose is Purpose.FINAL or purpose in _ROWLESS or held.lent
 
 
 def standing(ports: Ports, held: Held) -> Request:
@@ -198,12 +195,10 @@ def _check_chain(ports: Ports, held: Held, request: Request) -> None:
 def _draft(
     ports: Ports, held: Held, base: Request, gathered: Gathered, purpose: Purpose, tail: str | None
 ) -> _Draft | Refusal | Short:
-    model = held.claim.model
-    known = held.limits
+    model, known = held.claim.model, held.limits
     due = budget.due(caps.uses(held, base, gathered, known.window), held.warned) if has_result(gathered) else ()
     for one_due in due:
-        limit = one_due.use.limit or Decimal(0)
-        text = warnings.line(one_due.use.kind, one_due.threshold, one_due.use.used, limit)
+        text = warnings.line(one_due.use.kind, one_due.threshold, one_due.use.used, one_due.use.limit or Decimal(0))
         gathered = with_warning(gathered, text)
     rows = [m.row(PROVISIONAL + at, str(held.claim.turn)) for at, m in enumerate(gathered.messages)]
     cold = _beside(held, purpose)
@@ -228,9 +223,10 @@ def _draft(
             f"go on in a new session, or with a model that has a larger window",
         )
     to = ports.routes.declared(held.claim.provider).of_model(model)
-    few = {Purpose.PING: to.head.least_output, Purpose.TITLE: title.MOST_TOKENS}
+    least = to.head.least_output
+    few = {Purpose.PING: least, Purpose.PROBE: least, Purpose.TITLE: title.MOST_TOKENS}
     most = few.get(purpose, ports.settings.max_output_tokens)
-    max_tokens = max(to.head.least_output, min(most, known.max_output, room))
+    max_tokens = max(least, min(most, known.max_output, room))
     worst = prices.worst(
         model, dearest, max_tokens, at=datetime.now(UTC), ttl=held.context.ttl, provider=held.claim.provider,
         own=held.prices,
@@ -360,7 +356,8 @@ def _from_rows(
     tail: str | None,
 ) -> MarkedRequest:
     """The marked request from row values. Raises when it is not the one that was reserved."""
-    session, rows = held.claim.session, [] if purpose is Purpose.TITLE else written.messages
+    session = held.claim.session
+    rows = [] if purpose in _ROWLESS else written.messages
     if rows is None:
         rows = ports.database.read(lambda c: transcript.load_messages(c, session, after=base.newest))
     elif not _beside(held, purpose):

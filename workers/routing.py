@@ -6,7 +6,7 @@ do for this turn (`refused`) is not asked of it again in this turn; what failed 
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -21,7 +21,6 @@ from workers.manners.terms import NOT_TOLD, Asked, Told, Took, Wait
 from workers.ports import Ports
 from workers.providers.client import Client
 from workers.providers.failures import IN_PLACE_S, Recovery
-from workers.providers.listing import alive
 from workers.providers.replies import Usage
 from workers.providers.routes import unset
 
@@ -53,10 +52,12 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """No call can go out for so long. `resting`: because what could take it is out, not because its limit is used."""
+    """No call can go out for so long. `resting`: because what could take it is out, not because its limit is used.
+    `probed`: a turn is asking it at this moment whether it is out still."""
 
     wait_s: float
     resting: bool
+    probed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +81,28 @@ def order(ports: Ports, held: Held) -> tuple[Link, ...]:
     return tuple(sorted(open_, key=lambda one: one in held.avoided))
 
 
-def choose(ports: Ports, held: Held, tokens: float) -> Ticket | Later | Nobody:
-    """A booked call at the first link that takes one now, or within what is waited in place."""
+def choose(
+    ports: Ports, held: Held, tokens: float, answers: Callable[[Ticket], bool], *, patient: bool = True
+) -> Ticket | Later | Nobody:
+    """A booked call at the first link that takes one now, or within what is waited in place. `answers` asks a link that
+    was out, with its ticket, before a conversation goes back to it; while another turn asks, a `patient` one waits for
+    what it hears rather than go elsewhere."""
     soonest: Later | None = None
     why: Nobody | None = None
     rested = False
     for link in order(ports, held):
         got = take(ports, held, link, tokens)
+        if isinstance(got, Ticket) and got.strikes and held.spoke not in (None, str(link)):
+            # A probe of its own would cost this conversation an epoch there and one back.
+            if not answers(got):
+                rested = True
+                continue
+            got = take(ports, held, link, tokens)
         match got:
             case Ticket():
-                if got.strikes == 0 or held.spoke in (None, str(link)) or _revived(ports, held, got):
-                    return got
-                rested = True
-            case Later(wait_s, resting):
-                if not resting:  # its limit is used up: everybody waits their turn, which is no failure
+                return got
+            case Later(wait_s, resting, probed):
+                if not resting or (probed and patient):  # a limit that is used up is no failure: all wait their turn
                     return got
                 if soonest is None or wait_s < soonest.wait_s:
                     soonest = got
@@ -112,14 +121,11 @@ def choose(ports: Ports, held: Held, tokens: float) -> Ticket | Later | Nobody:
     return Nobody(code, sentence)
 
 
-def _revived(ports: Ports, held: Held, ticket: Ticket) -> bool:
-    """A probe would cost this conversation an epoch there and one back: so the provider is first asked what is free."""
-    if alive(ticket.client):
-        return True
+def rest(ports: Ports, held: Held, ticket: Ticket) -> None:
+    """Its provider is out still: it is left alone longer."""
     at = held.now().timestamp() * 1_000
     for name in (ticket.credential.id, ticket.link.provider):
         ports.routes.fleet.cool(name, at, None, FIRST_REST_S, LONGEST_REST_S)
-    return False
 
 
 def take(ports: Ports, held: Held, link: Link, tokens: float) -> Ticket | Later | Nobody:
@@ -139,7 +145,7 @@ def take(ports: Ports, held: Held, link: Link, tokens: float) -> Ticket | Later 
         took = routes.fleet.take(asked)
         if isinstance(took, Wait):
             held.rested = took.strikes
-            return Later(took.wait_ms / 1_000, took.resting)
+            return Later(took.wait_ms / 1_000, took.resting, took.probed)
         credential = pool[took.at]
         return Ticket(link, credential, routes.client(credential), asked, took.wait_ms / 1_000, took.strikes)
     except SettingsError as error:

@@ -129,9 +129,11 @@ def _limit(world: World, http: HttpRequest) -> Json:
 
 
 def _down(world: World, http: HttpRequest) -> Json:
-    asked = _body(http).get("status")
+    given = _body(http)
+    asked = given.get("status")
     world.limits.down = None if asked is None else int(asked)
-    return {"status": world.limits.down}
+    world.limits.lists = given.get("lists") is True
+    return {"status": world.limits.down, "lists": world.limits.lists}
 
 
 def _reset(world: World, _: HttpRequest) -> Json:

@@ -39,11 +39,13 @@ class Standing:
 
 @dataclass(slots=True)
 class Limits:
-    """None of it holds before it is set. `down` is a status to answer with, 0 for a connection that is cut."""
+    """None of it holds before it is set. `down` is a status to answer with, 0 for a connection that is cut; `lists`:
+    the list of models is given out all the same."""
 
     per_minute: int | None = None
     way: str = "bucket"
     down: int | None = None
+    lists: bool = False
     meters: dict[str, Meter] = field(default_factory=dict[str, Meter])
 
     def set(self, per_minute: int | None, way: str) -> None:

@@ -38,7 +38,7 @@ async def route(world: World, http: HttpRequest, exchange: Exchange) -> None:
 
 
 def _small(world: World, http: HttpRequest, exchange: Exchange) -> None:
-    if world.limits.down is not None:
+    if world.limits.down is not None and not (world.limits.lists and http.path == MODELS_PATH):
         if world.limits.down:
             down = error_body("api_error", "Service unavailable", world.new_request_id())
             exchange.answer(world.limits.down, [("content-type", "application/json")], orjson.dumps(down))

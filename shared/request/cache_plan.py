@@ -60,7 +60,7 @@ def place(request: Request, state: PlanState) -> MarkedRequest:
     if not state.route.marks:
         return mark(request, (), None, state.dialect)
     match state.purpose:
-        case Purpose.FINAL | Purpose.TITLE:  # nobody reads that write, and without tools it shares no prefix
+        case Purpose.FINAL | Purpose.TITLE | Purpose.PROBE:  # nobody reads it, and without tools it shares no prefix
             return mark(request, (), None, state.dialect)
         case Purpose.SUMMARY:  # reads the session's cache; what it writes nobody would read
             pinned, end = _at(request, state.last_breakpoint_message_id), None

@@ -107,6 +107,11 @@ def project(
     )
 
 
+def floor(connection: Connection, prefix: str) -> Request:
+    """What a `probe` stands on: the system prompt alone, without tools and without anything that was said."""
+    return projection.project(load_prefix(connection, prefix), (), (), without_reasoning=True, without_tools=True)
+
+
 def encode_marks(marked: MarkedRequest, provisional: int) -> str:
     """Marks as stored: a mark on a row that has no id yet (id above `provisional`) is stored by its place from the
     end."""
@@ -139,14 +144,17 @@ def replay(connection: Connection, call: UUID) -> Replayed:
     row = connection.cursor(row_factory=dict_row).execute(CALL, (call,)).fetchone()
     if row is None:
         raise Refused("there is no such call", code="not_found", status=404)
-    request = project(
-        connection,
-        row["session"],
-        row["prefix"],
-        last_message=row["last_message"],
-        last_edit=row["last_edit"],
-        final=row["purpose"] == Purpose.FINAL or row["bare"],
-    )
+    if row["purpose"] == Purpose.PROBE:
+        request = floor(connection, row["prefix"])
+    else:
+        request = project(
+            connection,
+            row["session"],
+            row["prefix"],
+            last_message=row["last_message"],
+            last_edit=row["last_edit"],
+            final=row["purpose"] == Purpose.FINAL or row["bare"],
+        )
     if row["tail"] is not None:
         request = projection.with_tail(request, blocks.split(row["tail"]))
     request, _, _ = repair.mend(request)

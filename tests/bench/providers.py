@@ -36,7 +36,7 @@ def measure(_: House) -> list[Figure]:
     figures.append(_classification())
     with _server() as url:
         figures += [_large(url, wire) for wire in PROVIDERS]
-        figures += [_many(url, wire) for wire in ("anthropic", "chat_completions")]
+        figures += [_many(url, wire) for wire in PROVIDERS]
     return figures
 
 

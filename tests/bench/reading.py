@@ -1,5 +1,8 @@
 """One client that reads streams, as a program, so that its processor time is its own:
-`python -m tests.bench.reading ours|sdk WIRE URL MODEL STREAMS` prints `{"cpu_s", "wall_s", "chars"}` as JSON."""
+`python -m tests.bench.reading ours|sdk WIRE URL MODEL STREAMS` prints `{"cpu_s", "wall_s", "chars"}` as JSON.
+
+Each way imports only its own: an SDK takes a second to import, and a dozen of these run one after another.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import anthropic
 import httpx2
-import openai
-
-from shared.providers.resolve import checked_url
-from shared.providers.table import TABLE
-from workers.providers import wire
-from workers.providers.replies import TextDelta
 
 PROVIDERS = {
     "anthropic": "anthropic",
@@ -31,6 +27,11 @@ Reads = Callable[[str], int]
 
 
 def ours(name: str, url: str) -> Reads:
+    from shared.providers.resolve import checked_url
+    from shared.providers.table import TABLE
+    from workers.providers import wire
+    from workers.providers.replies import TextDelta
+
     known = TABLE[PROVIDERS[name]]
     to = replace(known, base_url=checked_url(url, known.wire))
     client = wire.open_client(wire.Provider(to.base_url, "k", declared=to))
@@ -57,12 +58,16 @@ def sdk(name: str, url: str) -> Reads:
     http = httpx2.Client(limits=httpx2.Limits(max_connections=1_000, max_keepalive_connections=1_000), timeout=600)
     said = [{"role": "user", "content": "go"}]
     if name == "anthropic":
+        import anthropic
+
         call: Any = anthropic.Anthropic(api_key="k", base_url=url, http_client=http).messages.create
         return lambda model: sum(
             len(event.delta.text)
             for event in call(model=model, max_tokens=20_000, messages=said, stream=True)
             if event.type == "content_block_delta"
         )
+    import openai
+
     made = openai.OpenAI(api_key="k", base_url=f"{url}/v1", http_client=http)
     if name == "responses":
         return lambda model: sum(

@@ -11,6 +11,8 @@ import pytest
 
 from shared.store import transcript
 from tests.ground import Ground, Rehearsal, ground, rehearsing
+from tests.waiting.acts import advance
+from workers.manners.terms import NOT_TOLD, Asked, Limit, Took, Wait
 from workers.providers import routes
 
 OTHER = "gpt-6.1-sol"
@@ -88,6 +90,100 @@ def _until_back(worker: Ground, session: UUID) -> tuple[UUID, dict[str, Any]]:
     """The key rests for a second or so; with the keys' state forgotten it is asked at once."""
     worker.forget_keys()
     return ask(worker, session, "four")
+
+
+def purposes(worker: Ground, turn: UUID) -> list[tuple[str, str, str]]:
+    query = "select provider, purpose, status from calls where turn = %s order by seq"
+    return [(row["provider"], row["purpose"], row["status"]) for row in worker.rows(query, turn)]
+
+
+def test_a_model_that_lists_and_does_not_answer_costs_a_conversation_no_epoch_however_often_it_is_probed(
+    worker: Ground, provider: Rehearsal, other: Rehearsal, tmp_path: Path
+) -> None:
+    provider.script([{"text": "first"}, {"text": "yes"}, {"text": "back"}])
+    other.script([{"text": one} for one in ("second", "third", "fourth")])
+    session = worker.session()
+    ask(worker, session, "one")
+    provider.post("down", {"status": 529, "lists": True})
+    ask(worker, session, "two")
+    for text in ("third", "fourth"):
+        advance(worker, 120)
+        turn, row = ask(worker, session, "and?")
+        assert row["answer"] == text
+        assert (row["steps"] - row["refunds"], row["step"]) == (1, 1)
+        assert purposes(worker, turn) == [("anthropic", "probe", "failed"), ("openai", "main", "settled")]
+    assert len(epochs(worker, session)) == 1
+    provider.post("down", {"status": None})
+    provider.post("capture", {"directory": str(tmp_path / "sent")})
+    advance(worker, 120)
+    turn, row = ask(worker, session, "now?")
+    provider.post("capture", {"directory": None})
+    assert (row["answer"], row["steps"], row["step"]) == ("back", 1, 1)
+    assert purposes(worker, turn) == [("anthropic", "probe", "settled"), ("anthropic", "main", "settled")]
+    assert len(epochs(worker, session)) == 2
+    # What the probe was, is booked and rebuilt like any call, and nothing of the conversation was in it.
+    probe, main = worker.rows("select * from calls where turn = %s order by seq", turn)
+    buckets = ("input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens")
+    assert sum(probe[one] for one in buckets) < sum(main[one] for one in buckets)
+    assert row["spent_usd"] == probe["cost_usd"] + main["cost_usd"]
+    billed = [call["usd"] for call in provider.ledger() if call["usd"] is not None]
+    assert float(probe["cost_usd"] + main["cost_usd"]) == pytest.approx(sum(billed[-2:]))
+    again = worker.database.read(lambda c: transcript.replay(c, probe["id"]))
+    assert again.agrees
+    assert "and?" not in again.body.decode()
+    assert [again.body] == [path.read_bytes() for path in sorted((tmp_path / "sent").glob("*.json"))[:1]]
+
+
+def probing(worker: Ground) -> float:
+    """Somebody else's probe of the sessions' own model is out. When, in milliseconds."""
+    fleet, (key,) = worker.ports.routes.fleet, worker.ports.routes.pool("anthropic")
+    at = worker.one("select extract(epoch from clock_now())::float8 * 1000 as at")["at"]
+    for ago in (20_000, 10_000):
+        fleet.cool("anthropic", at - ago, None, 0.25, 60.0)
+    probe = fleet.take(Asked("anthropic", (key.id,), (Limit(),), 0.0, at))
+    assert isinstance(probe, Took)
+    assert probe.strikes == 2
+    return at
+
+
+def test_a_probe_that_hears_nothing_keeps_nobody_from_going_elsewhere(
+    worker: Ground, provider: Rehearsal, other: Rehearsal
+) -> None:
+    provider.script([{"text": "first"}])
+    other.script([{"text": "second"}])
+    session = worker.session()
+    ask(worker, session, "one")
+    probing(worker)
+    turn, row = ask(worker, session, "two")
+    assert (row["status"], row["answer"]) == ("done", "second")
+    assert calls(worker, turn) == [("openai", "settled", None)]
+
+
+def test_while_one_turn_probes_the_others_wait_for_what_it_hears_and_stay_where_they_are(
+    worker: Ground, provider: Rehearsal, other: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each turn of the moment in which an outage ends would go elsewhere, and come back: two epochs."""
+    provider.script([{"text": "first"}, {"text": "still here"}])
+    other.script([{"text": "elsewhere"}])
+    session = worker.session()
+    ask(worker, session, "one")
+    fleet, (key,) = worker.ports.routes.fleet, worker.ports.routes.pool("anthropic")
+    at, take = probing(worker), fleet.take
+    waited: list[Wait] = []
+
+    def then_it_is_heard(asked: Asked) -> Took | Wait:
+        """The probe is answered right after this turn has found it out."""
+        got = take(asked)
+        if isinstance(got, Wait):
+            waited.append(got)
+            fleet.tell("anthropic", key.id, NOT_TOLD, at + 1_000, ok=True, strikes=2)
+        return got
+
+    monkeypatch.setattr(fleet, "take", then_it_is_heard)
+    turn, row = ask(worker, session, "two")
+    assert [one.probed for one in waited] == [True]
+    assert (row["answer"], calls(worker, turn)) == ("still here", [("anthropic", "settled", None)])
+    assert epochs(worker, session) == []
 
 
 def test_what_fails_for_good_is_tried_once_and_another_model_does_it(

@@ -179,9 +179,19 @@ def test_a_key_that_is_left_alone_is_passed_over_and_probed_once(keys: Make) -> 
     probe = made.take(7_001)
     assert isinstance(probe, Took)
     assert (probe.at, probe.strikes) == (0, 1)
-    assert made.take(7_002) == Wait(1_000, True, 1)  # one probe is out
+    assert made.take(7_002) == Wait(1_000, True, 1, probed=True)  # one probe is out
     made.tell(7_500, Told())
     assert isinstance(made.take(20_000), Took)
+
+
+def test_a_provider_whose_probe_is_out_is_told_from_one_that_is_left_alone(keys: Make) -> None:
+    made = keys()
+    made.cool(0, 5.0, key=None)
+    assert made.take(4_500) == Wait(500, True, 1, probed=False)
+    assert made.take(5_001) == Took(0, 0, 1, 1)
+    assert made.take(5_002) == Wait(1_000, True, 1, probed=True)
+    made.cool(6_000, 5.0, key=None)
+    assert made.take(6_001) == Wait(4_999, True, 2, probed=False)
 
 
 def test_strikes_double_the_rest_and_a_lost_probe_is_followed_by_another(keys: Make) -> None:

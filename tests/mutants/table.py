@@ -41,6 +41,7 @@ PROBES_TEST = "tests/loop/test_probes.py"
 SATURATED_TEST = "tests/manners/test_saturated.py"
 SCRIPT = "workers/manners/script.py"
 BEDROCK_TEST = "tests/providers/test_bedrock.py"
+FALLBACK_TEST = "tests/loop/test_fallback.py"
 LOCK = "where id = new.session for no key update;\n  if held is distinct from new.fence then\n    raise"
 
 MUTANTS = (
@@ -390,7 +391,7 @@ MUTANTS = (
         "money: each day has 24 hours", "shared/store/migrations/sql/0005_money.sql",
         "(date_trunc(period, at at time zone zone) + ('1 ' || period)::interval) at time zone zone",
         "(date_trunc(period, at at time zone zone) at time zone zone) + ('1 ' || period)::interval",
-        f"{BUDGET_TEST}::test_where_clocks_go_back_at_the_end_of_a_window_its_last_hour_is_waited_for",
+        f"{BUDGET_TEST}::test_where_clocks_go_forward_a_turn_over_midnight_draws_from_the_new_day",
     ),
     Mutant(
         "money: an unknown price fits under any cap", "workers/budget.py",
@@ -589,5 +590,31 @@ MUTANTS = (
         "content: keys are written too", "workers/tracing.py", "REDACTOR.clean(text).text", "text",
         "tests/telemetry/test_tracing.py::"
         "test_asked_for_each_call_is_a_file_that_only_its_owner_reads_without_keys",
+    ),
+    Mutant(
+        "fallback: a conversation asks by itself whether its model is back", "workers/routing.py",
+        "if isinstance(got, Ticket) and got.strikes and held.spoke not in (None, str(link)):", "if False:",
+        f"{FALLBACK_TEST}::"
+        "test_a_model_that_lists_and_does_not_answer_costs_a_conversation_no_epoch_however_often_it_is_probed",
+    ),
+    Mutant(
+        "fallback: another model reads on where the first one was", "workers/prefixing.py",
+        "    if held.prefix is None or left is None or left == str(to):\n", "    if True:\n",
+        f"{FALLBACK_TEST}::test_a_turn_goes_to_the_next_model_within_its_step_and_the_one_after_the_outage_is_back",
+    ),
+    Mutant(
+        "fallback: a step that went elsewhere is counted twice", "workers/failing.py",
+        "outcome = replace(outcome, refund=Refund.FAILOVER)", "pass",
+        f"{FALLBACK_TEST}::test_what_fails_for_good_is_tried_once_and_another_model_does_it",
+    ),
+    Mutant(
+        "cooldown: who comes while a probe is out is a probe too", "workers/manners/script.py",
+        "  if strikes > 0 and probe > now and not mine then return math.min(probe - now, 1000), strikes, 3 end\n", "",
+        "tests/manners/test_keys.py::test_a_key_that_is_left_alone_is_passed_over_and_probed_once",
+    ),
+    Mutant(
+        "cooldown: who comes while a probe is out goes elsewhere", "workers/routing.py",
+        "(probed and patient)", "(probed and False)",
+        f"{FALLBACK_TEST}::test_while_one_turn_probes_the_others_wait_for_what_it_hears_and_stay_where_they_are",
     ),
 )  # fmt: skip

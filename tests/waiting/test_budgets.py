@@ -204,6 +204,28 @@ def test_where_clocks_go_back_at_the_end_of_a_window_its_last_hour_is_waited_for
     assert [row["window"] for row in windows] == ["2027-10-31", "2027-11-01"]
 
 
+def test_where_clocks_go_forward_a_turn_over_midnight_draws_from_the_new_day(
+    small: Ground, provider: Rehearsal
+) -> None:
+    """That day has 23 hours: a block that was good for 24 would let the old day pay for the new one's first hour."""
+    small.execute("update budget_rules set zone = 'Europe/Berlin', version = version + 1")
+    advance(
+        small, small.one("select extract(epoch from timestamptz '2028-03-26 21:30Z' - clock_now())::float8 as s")["s"]
+    )
+    _cap(small, "person", small.person, "day", "10")
+    turn = _asked(small, provider, LOOK, {"text": "two"}, deadline_s=7_200)
+    runner = Runner(small, frozenset({Point.AFTER_CALL}))
+    advance(small, 2_400)  # from 23:30 to 00:10 of the next day, while the first call is out
+    assert runner.go() == Point.AFTER_CALL
+    runner.let_go()
+    assert runner.arrive() == "over"
+    first, second = small.rows("select cost_usd from calls where turn = %s order by seq", turn)
+    assert small.rows('select "window", spent_usd, reserved_usd from budgets order by "window"') == [
+        {"window": "2028-03-26", "spent_usd": first["cost_usd"], "reserved_usd": 0},
+        {"window": "2028-03-27", "spent_usd": second["cost_usd"], "reserved_usd": 0},
+    ]
+
+
 def test_a_call_that_is_made_again_is_booked_as_often_as_it_was_billed(small: Ground, provider: Rehearsal) -> None:
     """A stream that breaks off is billed, and so is the one that follows: two calls, each with its own usage."""
     _cap(small, "team", "team", "month", "10")

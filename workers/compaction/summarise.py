@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from shared.errors import LeaseLost
 from shared.providers import chains
-from shared.values import CallStatus, EventKind, Purpose
+from shared.values import EventKind, Purpose
 from workers import conversing, gathering, recording, reserving, routing
 from workers.compaction import checks, instruction, rest
 from workers.compaction.material import Seen
@@ -79,14 +79,8 @@ def _ask(
     match conversing.converse(ports, held, planned):
         case conversing.Answered(reply):
             return _answered(ports, held, planned, reply, _against(held, seen, found, budget, reply), failures)
-        case conversing.Failed(recovery, error):
-            spent, cost, source = conversing.assumed(held, planned, error.partial)
-            outcome = Outcome(
-                CallStatus.FAILED, spent, usage=error.partial.usage, cost=cost, assumed=error.partial.began,
-                unknown=cost is None, rate_source=source, error_code=recovery.code, error_text=recovery.why,
-                request_id=error.request_id,
-            )  # fmt: skip
-            _book(ports, held, planned, outcome)
+        case conversing.Failed(recovery) as failed:
+            _book(ports, held, planned, conversing.failure(held, planned, failed))
             return Unsaid(recovery.code, rest.after_error(recovery, failures), recovery.fall_back)
         case conversing.Cut(reason, partial):
             _book(ports, held, planned, conversing.cut_short(held, planned, partial, "", reason, None))

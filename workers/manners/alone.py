@@ -51,6 +51,9 @@ class _State:
     born: float = 0.0
     """Of the hash in Redis whose memory it holds."""
 
+    def probed(self, now: float) -> bool:
+        return self.until <= now < self.probe and self.strikes > 0
+
     def closed(self, now: float, *, mine: bool = False) -> float:
         """For how long nothing goes out. `mine`: for the one whose call is the probe."""
         if self.until > now:
@@ -119,13 +122,14 @@ class Alone:
     def _take(self, asked: Asked, share: float) -> Took | Wait:
         now, rest, mine = asked.now_ms, self._of(asked.provider), asked.requests < 0
         if (wait := rest.closed(now, mine=mine)) > 0:
-            return Wait(math.ceil(wait), resting=True, strikes=rest.strikes)
+            return Wait(math.ceil(wait), resting=True, strikes=rest.strikes, probed=rest.probed(now))
         keys = [self._of(name) for name in asked.keys]
         shut = [wait for one in keys if (wait := one.closed(now, mine=mine)) > 0]
         found = [self._open(asked, at, one, share) for at, one in enumerate(keys) if one.closed(now, mine=mine) <= 0]
         if not found:
             most = max((one.strikes for one in keys), default=0)
-            return Wait(math.ceil(min(shut, default=PROBE_LOOK_MS)), resting=True, strikes=most)
+            probed = any(one.probed(now) for one in keys)
+            return Wait(math.ceil(min(shut, default=PROBE_LOOK_MS)), resting=True, strikes=most, probed=probed)
         if asked.requests <= 0:
             return _stands(asked, found[0])
         best = self._best(asked, found, rest)

@@ -194,5 +194,5 @@ def _put(known: dict[K, V], key: K, value: V) -> None:
 def _read(found: Sequence[Any]) -> Took | Wait:
     at, wait_ms, third, fourth = (int(one) for one in found)
     if at == 0:
-        return Wait(wait_ms, resting=third == 1, strikes=fourth)
+        return Wait(wait_ms, resting=third != 2, strikes=fourth, probed=third == 3)
     return Took(at - 1, wait_ms, third, fourth)

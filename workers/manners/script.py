@@ -34,9 +34,9 @@ end
 local function closed(key, mine)
   local f = redis.call('hmget', key, 'until', 'strikes', 'probe')
   local till, strikes, probe = num(f[1]), num(f[2]), num(f[3])
-  if till > now then return till - now, strikes end
-  if strikes > 0 and probe > now and not mine then return math.min(probe - now, 1000), strikes end
-  return 0, strikes
+  if till > now then return till - now, strikes, 1 end
+  if strikes > 0 and probe > now and not mine then return math.min(probe - now, 1000), strikes, 3 end
+  return 0, strikes, 1
 end
 """
 
@@ -45,7 +45,8 @@ end
 # nothing). Requests 0 looks and books nothing; -1 looks for the one whose call is the probe, which another one's would
 # shut out. A look for a call that was `booked` at that time says whether it stands: not where the key was left alone
 # since; and where the provider said since that nothing is left, for how long it is held back, each call by another
-# time, once (`waited`). The answer ends with what is to be remembered of each of KEYS.
+# time, once (`waited`). Answers {place, wait, strikes, requests} or {0, wait, why, strikes}: why 1 is left alone, 2 its
+# limit is used up, 3 its probe is out; then what is to be remembered of each of KEYS.
 TAKE: Final = (
     _COMMON
     + """
@@ -76,15 +77,15 @@ local patience, tokens, requests = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumbe
 local order, preferred, share, burst = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local booked, waited = tonumber(ARGV[10]), ARGV[11] == '1'
 local mine = requests < 0
-local rest, rest_strikes = closed(KEYS[1], mine)
-if rest > 0 then return answer(0, math.ceil(rest), 1, rest_strikes) end
-local count, soonest, most = #KEYS - 1, nil, 0
+local rest, rest_strikes, rests = closed(KEYS[1], mine)
+if rest > 0 then return answer(0, math.ceil(rest), rests, rest_strikes) end
+local count, soonest, most, shut = #KEYS - 1, nil, 0, 1
 local open = {}
 for i = 1, count do
-  local wait, strikes = closed(KEYS[i + 1], mine)
+  local wait, strikes, why = closed(KEYS[i + 1], mine)
   most = math.max(most, strikes)
   if wait > 0 then
-    soonest = math.min(soonest or wait, wait)
+    soonest, shut = math.min(soonest or wait, wait), math.max(shut, why)
   else
     local f = redis.call('hmget', KEYS[i + 1], 'due', 'tokens_due', 'requests', 'tokens', 'sure', 'slow', 'slow_until',
       'tokens_slow', 'tokens_slow_until', 'used', 'line', 'hold', 'cooled')
@@ -109,7 +110,7 @@ for i = 1, count do
     open[#open + 1] = one
   end
 end
-if #open == 0 then return answer(0, math.ceil(soonest or 1000), 1, most) end
+if #open == 0 then return answer(0, math.ceil(soonest or 1000), shut, most) end
 if requests <= 0 then
   local one = open[1]
   if booked > 0 and one.cooled >= booked then return answer(0, 0, 1, one.strikes) end

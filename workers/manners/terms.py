@@ -78,11 +78,12 @@ class Took:
 @dataclass(frozen=True, slots=True)
 class Wait:
     """Nothing is booked. `resting`: every key, or the provider, is left alone; else its limit is used up for longer
-    than anybody waits in place."""
+    than anybody waits in place. `probed`: it rests no more, and its probe is out."""
 
     wait_ms: float
     resting: bool
     strikes: int = 0
+    probed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

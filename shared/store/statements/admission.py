@@ -239,10 +239,10 @@ select t.id as turn, t.session, t.fence, t.class, t.attempts, t.takeovers, t.req
 _OPEN_CALLS = """,
   (select coalesce(max(ordinal) + 1, 0) from messages m where m.turn = t.id and m.step = t.step) as next_ordinal,
   (select count(*) from calls c where c.turn = t.id and c.step = t.step + 1 and c.status = 'failed'
-   and c.purpose not in ('summary', 'title') and c.provider = coalesce(t.provider, s.provider)
+   and c.purpose not in ('summary', 'title', 'probe') and c.provider = coalesce(t.provider, s.provider)
    and c.model = coalesce(t.model, s.model)) as failed_tries,
   (select case when c.status = 'failed' and c.refund is null then c.purpose end from calls c
-   where c.turn = t.id and c.step = t.step + 1 and c.purpose not in ('summary', 'title')
+   where c.turn = t.id and c.step = t.step + 1 and c.purpose not in ('summary', 'title', 'probe')
    order by c.seq desc limit 1) as failed_purpose
 """
 _HELD = _TURN + CONTEXT_COLUMNS + _OPEN_CALLS

@@ -129,11 +129,11 @@ def played(phase: Phase) -> tuple[list[Judged], list[Figure]]:
             for model in phase.models
             for seed in phase.seeds
         ]
-        before, _ = books.ours(rig.http)
+        before = books.ours(rig.http)
         with staged(house, dict.fromkeys(phase.models, phase.window)) as stage:
             stage.play(runs)
             took = time.monotonic() - began
-            found = [_compared(stage, phase.title), _booked(stage, phase.title, before)]
+            found = [_compared(stage, phase.title), *_booked(stage, phase.title, before)]
             if phase.replay:
                 found.append(_replayed(stage, runs[0], phase.window))
     judged = [report.judge(stage.book, run, phase.window) for run in runs]
@@ -157,15 +157,22 @@ def _compared(stage: Stage, title: str) -> Figure:
     )  # fmt: skip
 
 
-def _booked(stage: Stage, title: str, before: books.Sums) -> Figure:
-    """`ledger` beside the provider's, every bucket, children, summaries and pings included."""
-    after, purposes = books.ours(stage.rig.http)
-    wrong = books.differ(before, after, books.theirs(stage.rig.provider.ledger()))
-    calls = ", ".join(f"{count} {purpose}" for purpose, count in sorted(purposes.items()))
-    return Figure(
-        f"{title}: buckets in which `ledger` is not the provider's", len(wrong), f"of {len(books.BUCKETS) + 1}", mark=0,
-        note="; ".join([f"calls: {calls}", *wrong]),
-    )  # fmt: skip
+def _booked(stage: Stage, title: str, before: books.Books) -> list[Figure]:
+    """`ledger` beside the provider's, every bucket, children, summaries and pings included: in all, and for each
+    purpose by itself."""
+    after, theirs = books.ours(stage.rig.http), stage.rig.provider.ledger()
+    wrong = books.differ(before.total, after.total, books.theirs(theirs))
+    rows = stage.rig.rows("select request_id, purpose from calls where request_id is not null")
+    of = books.apart(before, after, theirs, {row["request_id"]: row["purpose"] for row in rows})
+    kinds = f"of {len(books.BUCKETS) + 1}"
+    name = f"{title}: buckets in which `ledger` is not the provider's"
+    return [
+        Figure(name, len(wrong), kinds, mark=0, note="; ".join(wrong)),
+        *(
+            Figure(f"{name}, {one.purpose}", len(one.wrong), kinds, mark=0, note="; ".join([str(one), *one.wrong]))
+            for one in of
+        ),
+    ]
 
 
 def _replayed(stage: Stage, run: Run, window: int) -> Figure:

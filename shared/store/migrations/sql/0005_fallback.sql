@@ -10,6 +10,7 @@ alter table turns add column out_since timestamptz;
 alter table sessions add column spoke text;
 -- Whether a call went out without tools and signed reasoning, as one to another model than the conversation's does.
 alter table calls add column bare boolean not null default false;
+-- A call that asks a model that was out whether it answers again has nothing of the conversation in it (purpose `probe`).
 
 -- Auxiliary work: titles. Who wrote sessions.title: null whoever made the session (or nobody, where it is empty); else
 -- `first` the first line that was said, for as long as no model was asked; `asked` a housekeeping turn was admitted that
@@ -19,5 +20,5 @@ alter table sessions add column titled text check (titled in ('first', 'asked', 
 create index sessions_untitled on sessions (created_at) where titled = 'first' and kind = 'chat';
 alter table calls drop constraint calls_purpose_check;
 alter table calls add constraint calls_purpose_check
-  check (purpose in ('main', 'summary', 'final', 'ping', 'title'));
+  check (purpose in ('main', 'summary', 'final', 'ping', 'title', 'probe'));
 create unique index calls_one_title on calls (session) where purpose = 'title';

@@ -1,7 +1,7 @@
--- Titles: the older revision has no word for what such a call was for; it was a last one without tools.
+-- Titles and probes: the older revision has no word for what such a call was for; it was a last one without tools.
 drop index calls_one_title;
 alter table calls drop constraint calls_purpose_check;
-update calls set purpose = 'final' where purpose = 'title';
+update calls set purpose = 'final' where purpose in ('title', 'probe');
 alter table calls add constraint calls_purpose_check check (purpose in ('main', 'summary', 'final', 'ping'));
 drop index sessions_untitled;
 alter table sessions drop column titled;
