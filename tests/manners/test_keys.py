@@ -209,6 +209,14 @@ def test_strikes_double_the_rest_and_a_lost_probe_is_followed_by_another(keys: M
     assert isinstance(made.take(at + 60_001), Took)
 
 
+def test_a_probe_of_a_key_that_is_merely_slow_holds_up_nobody_for_long(keys: Make) -> None:
+    made = keys()
+    made.cool(0, 1.0)
+    for at in (1_001, 16_002, 31_003):
+        assert isinstance(made.take(at), Took)
+        assert isinstance(made.take(at + 14_999), Wait)
+
+
 def test_a_probe_that_waits_for_its_turn_is_not_shut_out_by_itself(keys: Make) -> None:
     made = keys()
     made.tell(0, Told(Window(50, 50)))

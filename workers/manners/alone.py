@@ -19,6 +19,7 @@ from workers.manners.terms import (
     PATIENCE_MS,
     PROBE_LOOK_MS,
     PROBE_MS,
+    PROVIDER_PROBE_MS,
     SHARE,
     SLOWEST_MS,
     Asked,
@@ -73,7 +74,7 @@ class _State:
             max(self.tokens_due, tokens_due),
             max(self.line, line),
         )
-        if until > now - PROBE_MS:
+        if until > now - MINUTE_MS:
             self.until, self.strikes = max(self.until, until), max(self.strikes, int(strikes))
 
 
@@ -149,9 +150,9 @@ class Alone:
         if best.token > 0 and asked.tokens > 0:
             state.tokens_due = max(state.tokens_due, now) + asked.tokens * best.token
         state.used += min(requests, 1000)
-        for one in (state, rest):
+        for one, waited_for in ((state, PROBE_MS), (rest, PROVIDER_PROBE_MS)):
             if one.strikes:
-                one.probe = now + PROBE_MS
+                one.probe = now + waited_for
         return Took(best.at, math.ceil(best.wait), max(state.strikes, rest.strikes), requests)
 
     def _best(self, asked: Asked, found: list[_Open], rest: _State) -> _Open:

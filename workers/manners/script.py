@@ -150,7 +150,7 @@ if best.token > 0 and tokens > 0 then
   redis.call('hset', name, 'tokens_due', math.max(best.tokens_due, now) + tokens * best.token)
 end
 redis.call('hincrby', name, 'used', math.min(requests, 1000))
-if best.strikes > 0 then redis.call('hset', name, 'probe', now + 60000) end
+if best.strikes > 0 then redis.call('hset', name, 'probe', now + 15000) end
 redis.call('pexpire', name, keep)
 if rest_strikes > 0 then
   redis.call('hset', KEYS[1], 'probe', now + 60000)

@@ -23,8 +23,11 @@ OF_A_BUCKET = 0.9
 """Of the time that a bucket would take to fill: where all of a limit is back in less, calls are counted in a window."""
 SLOWEST_MS = 10_000.0
 """Where little is left until the provider's reset, it is spread over the time to it, at most so thin."""
-PROBE_MS = 60_000.0
-"""How long one probe of a key that was left alone is waited for: its worker may be gone."""
+PROBE_MS = 15_000.0
+"""How long one probe of a key that was left alone is waited for: its worker may be gone. What is over a limit is
+refused at once, so a probe that is merely slow (a long prompt, an answer that comes whole) holds up nobody else."""
+PROVIDER_PROBE_MS = 60_000.0
+"""The same of a provider: whether it is back, only its answer says."""
 PROBE_LOOK_MS = 1_000.0
 LEAST_SLEEP_MS = 500.0
 KEEP_MS = 3_600_000
