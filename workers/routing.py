@@ -258,9 +258,11 @@ def may_leave(ports: Ports, held: Held) -> bool:
 
 
 def leave(ports: Ports, held: Held, code: str, why: str) -> bool:
-    """Ask this link no more in this turn, where another one may be asked. Whether one may."""
+    """Ask this link no more in this turn, where another one may be asked. Whether one may. What is booked there is not
+    wanted any more, and would bring the next step back to it."""
     if not may_leave(ports, held):
         return False
+    unsent(ports, held)
     held.refused[current(held)] = (code, why)
     return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -41,8 +42,8 @@ def calls(worker: Ground, turn: UUID) -> list[tuple[str, str, str | None]]:
     return [(row["provider"], row["status"], row["refund"]) for row in worker.rows(query, turn)]
 
 
-def ask(worker: Ground, session: UUID, text: str) -> tuple[UUID, dict[str, Any]]:
-    turn = worker.turn(session, text)
+def ask(worker: Ground, session: UUID, text: str, **more: Any) -> tuple[UUID, dict[str, Any]]:
+    turn = worker.turn(session, text, **more)
     worker.look()
     return turn, worker.view(turn)
 
@@ -268,3 +269,13 @@ def test_a_413_leaves_the_largest_out_and_summarises_nothing(worker: Ground, pro
     kinds = worker.rows("select kind, cause from edits where session = %s and kind <> 'prefix'", session)
     assert {one["kind"] for one in kinds} == {"stub"}
     assert [status for _, status, _ in calls(worker, turn)] == ["settled", "failed", "settled"]
+
+
+def test_a_model_without_a_price_under_a_cap_is_left_for_the_next_of_the_chain(
+    worker: Ground, other: Rehearsal
+) -> None:
+    """Its call is booked before it is priced: what is booked must not be asked again for ever."""
+    other.script([{"text": "at a known price"}])
+    turn, row = ask(worker, worker.session(model="claude-of-no-list"), "go", cap_usd=Decimal(1))
+    assert (row["status"], row["answer"]) == ("done", "at a known price")
+    assert calls(worker, turn) == [("openai", "settled", None)]
