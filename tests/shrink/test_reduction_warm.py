@@ -97,3 +97,23 @@ def test_how_many_reads_a_write_is_worth() -> None:
 )
 def test_only_the_time_to_live_that_costs_less_is_worth_a_ping(ttl: Ttl, hold_5m: float, expected: int) -> None:
     assert meters.worth_pinging(Context(ttl, hold_5m=hold_5m), meters.ASSUMED, 50_000) == expected
+
+
+def test_a_conversation_that_is_with_another_model_is_not_read_at_its_own(worker: Ground, provider: Rehearsal) -> None:
+    """While its own is out, or once a person has named another: there none of it is kept, and a read would be a
+    write of all of it."""
+    room = _room(worker)
+    session = worker.session()
+    provider.script([{"text": "hello"}], session=str(session))
+    worker.turn(session, "a first word")
+    worker.look()
+    was = worker.one("update sessions set keep_warm = true where id = %s returning spoke, model", session)
+    assert was["spoke"] == f"anthropic:{was['model']}"
+    _move(worker, provider, 292)
+    worker.execute("update sessions set model = 'claude-opus-4-6' where id = %s", session)
+    assert keep(room) == 0
+    worker.execute("update sessions set model = %s where id = %s", was["model"], session)
+    assert keep(room) == 1
+    worker.execute("update sessions set model = 'claude-opus-4-6' where id = %s", session)
+    assert worker.look() == 1
+    assert [row["purpose"] for row in worker.rows("select purpose from calls where session = %s", session)] == ["main"]

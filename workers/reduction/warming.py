@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from shared.values import Purpose
-from workers import conversing, recording, reserving
+from workers import conversing, recording, reserving, routing
 from workers.gathering import NOTHING
 from workers.held import Held
 from workers.ports import Ports
@@ -19,10 +19,13 @@ NEAR = timedelta(seconds=60)
 
 
 def ping(ports: Ports, held: Held) -> None:
-    """Read the prefix if a person wants it kept and it is about to be forgotten. Once: a call that fails is booked and
-    not made again. Raises LeaseLost."""
+    """Read the prefix if a person wants it kept and it is about to be forgotten, where the conversation is with this
+    model: any other one would have to be sent all of it anew. Once: a call that fails is booked and not made again.
+    Raises LeaseLost."""
     until = held.context.prefix_warm_until
     if not held.context.keep_warm or held.prefix is None or held.chain is None or until is None:
+        return
+    if held.spoke not in (None, str(routing.current(held))):
         return
     if not timedelta(0) < until - held.now() <= NEAR:
         return

@@ -70,10 +70,12 @@ NOTE = named("note", _NOTED + CONTEXT_SET + _NOTE, "sessions_pkey")
 
 # What a person wants kept and the provider is about to forget: only while pings are cheaper than writing it anew, and
 # only where nobody is at it or about to be. A turn that was admitted for it and came to nothing is not admitted again.
+# Of a conversation that is with another model than its session's own, that one has nothing.
 _DUE = """
 s.keep_warm and s.prefix_warm_until > clock_now()
   and s.prefix_warm_until <= clock_now() + %(early_s)s * interval '1 second'
   and s.warm_pings < s.most_pings and s.chain_blocks is not null
+  and coalesce(s.spoke = s.provider || ':' || s.model, true)
   and not exists (select 1 from turns t where t.session = s.id and (t.status in ('queued', 'running', 'parked')
     or t.class = 'chore' and t.created_at >= s.prefix_warm_until - %(early_s)s * interval '1 second'))
 """
