@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from shared.errors import SettingsError
 from shared.providers import chains
@@ -274,7 +275,12 @@ def weight(held: Held) -> float:
 
 
 def aside(ports: Ports, held: Held) -> Ticket | Later | Nobody:
-    """For a call that stands beside the conversation: to where the conversation is, or not at all."""
+    """For a call that stands beside the conversation: to where the conversation is, or not at all. Where the step has
+    booked the probe of that provider, this call is it: by any other it would be shut out."""
+    ticket, to = held.ticket, current(held)
+    if _probes(ticket, to):
+        held.ticket = None
+        return replace(ticket, link=to, wait_s=0.0)
     return take(ports, held, current(held), 0.0)
 
 
@@ -286,13 +292,20 @@ def lent(ports: Ports, held: Held, link: Link | None) -> Generator[None]:
         yield
         return
     claim, limits, ticket, key = held.claim, held.limits, held.ticket, held.key
+    shared = _probes(ticket, link)
     held.speak_to(link, windows.of(ports.database, ports.settings, link.provider, link.model))
-    held.lent = True
+    held.ticket, held.lent = ticket if shared else None, True
     try:
         yield
     finally:
         held.lent = False
+        ticket = held.ticket if shared else ticket
         held.claim, held.limits, held.ticket, held.key = claim, limits, ticket, key
+
+
+def _probes(ticket: object, link: Link) -> TypeGuard[Ticket]:
+    """Whether this booked call is the probe of that link's provider, or of its key there."""
+    return isinstance(ticket, Ticket) and ticket.strikes > 0 and ticket.link.provider == link.provider
 
 
 def _out(ports: Ports, held: Held, link: Link) -> bool:

@@ -13,6 +13,7 @@ import pytest
 from shared.store import transcript
 from tests.ground import Ground, Rehearsal, ground, rehearsing
 from tests.shrink.compacting import GOOD, claim, compact, go_on, long_session
+from workers import booking, gathering
 from workers.compaction import run
 
 OTHER = "gpt-6.1-sol"
@@ -104,3 +105,26 @@ def test_where_the_first_of_the_chain_is_out_the_next_one_writes_the_summary(
     assert [(one["provider"], one["status"], one["bare"]) for one in summaries(worker, session)] == [
         ("openai", "failed", True), ("anthropic", "settled", False),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("auxiliary", ["session", "anthropic:claude-haiku-5-5"])
+def test_a_turn_that_has_the_probe_of_its_provider_has_its_summary_made_with_it(
+    database_url: str, redis_url: str, provider: Rehearsal, tmp_path: Path, auxiliary: str
+) -> None:
+    """After an outage: shut out by its own probe, the turn lost its past to what stands in for a summary."""
+    provider.reset()
+    with ground(database_url, redis_url, provider.url, tmp_path, auxiliary=auxiliary) as worker:
+        session = long_session(worker, provider, [{"text": GOOD}], [{"text": "went on"}], steps=4)
+        turn = worker.turn(session, "And now?")
+        fleet = worker.ports.routes.fleet
+        at = worker.one("select extract(epoch from clock_now())::float8 * 1000 as at")["at"]
+        fleet.cool("anthropic", at - 1_000, 0.5, 0.25, 60.0)
+        held = claim(worker)
+        assert booking.book(worker.ports, held, gathering.NOTHING) is None
+        assert held.ticket.strikes == 1
+        came = compact(worker, held)
+        assert isinstance(came, run.Compacted)
+        assert came.fallback is None
+        go_on(worker, held)
+        assert worker.view(turn)["answer"] == "went on"
+        assert [row["status"] for row in summaries(worker, session)] == ["settled"]
