@@ -32,8 +32,9 @@ def book(ports: Ports, held: Held, gathered: Gathered) -> Ended | Parked | Again
         got = routing.choose(ports, held, routing.weight(held), answers, patient=look < LOOKS - 1)
         match got:
             case Ticket():
+                held.ticket = got  # whoever lets go of the turn gives it back
                 prefixing.switch(ports, held, got.link, _why(held, got.link))
-                held.ticket = got
+                held.ticket = got  # what was booked for the link before would be none
                 wait_s, resting = got.wait_s, False
                 if wait_s <= 0:
                     return None

@@ -23,19 +23,19 @@ TAIL = blocks.join([blocks.text("Are you there? Answer with one word.")])
 
 
 def answers(ports: Ports, held: Held, ticket: Ticket) -> bool:
-    """Whether the link of this ticket, which is its provider's probe, answers. The ticket is used up. Raises
-    LeaseLost."""
+    """Whether the link of this ticket, which is its provider's probe, answers. The ticket is used up, or given back
+    where no call goes out. Raises LeaseLost."""
     if not alive(ticket.client):
         routing.rest(ports, held, ticket)
         return False
+    held.ticket = ticket  # whoever lets go of this turn from here on gives it back
     held.wait(ticket.wait_s)  # as long as it was booked for
     with routing.lent(ports, held, ticket.link):
         planned = reserving.reserve(ports, held, gathering.NOTHING, Purpose.PROBE, tail=TAIL)
         held.forget()  # it ends with a message that no row holds
         if not isinstance(planned, Planned):
-            routing.cut(ports, held, ticket, began=False)
+            routing.unsent(ports, held)
             return False
-        held.ticket = ticket
         outcome = _outcome(ports, held, planned)
         if recording.record(ports, held, planned, outcome).cancel_requested:
             held.interrupt(Interrupt.CANCEL)

@@ -10,9 +10,11 @@ from uuid import UUID
 
 import pytest
 
+from shared.errors import LeaseLost
 from shared.store import transcript
 from tests.ground import Ground, Rehearsal, ground, rehearsing
 from tests.waiting.acts import advance
+from workers import prefixing, reserving
 from workers.manners.terms import NOT_TOLD, Asked, Limit, Took, Wait
 from workers.providers import routes
 
@@ -279,3 +281,51 @@ def test_a_model_without_a_price_under_a_cap_is_left_for_the_next_of_the_chain(
     turn, row = ask(worker, worker.session(model="claude-of-no-list"), "go", cap_usd=Decimal(1))
     assert (row["status"], row["answer"]) == ("done", "at a known price")
     assert calls(worker, turn) == [("openai", "settled", None)]
+
+
+def resting(worker: Ground) -> None:
+    """The sessions' own model was left alone, and is not any more: the next call is its probe."""
+    at = worker.one("select extract(epoch from clock_now())::float8 * 1000 as at")["at"]
+    worker.ports.routes.fleet.cool("anthropic", at - 1_000, 0.5, 0.25, 60.0)
+
+
+def next_call(worker: Ground) -> Took | Wait:
+    (key,) = worker.ports.routes.pool("anthropic")
+    at = worker.one("select extract(epoch from clock_now())::float8 * 1000 as at")["at"]
+    return worker.ports.routes.fleet.take(Asked("anthropic", (key.id,), (Limit(),), 0.0, at))
+
+
+def test_a_probe_for_which_there_is_no_money_rests_nobody(
+    worker: Ground, provider: Rehearsal, other: Rehearsal
+) -> None:
+    provider.script([{"text": "first"}])
+    session = worker.session()
+    ask(worker, session, "one")
+    worker.execute("update sessions set spoke = %s where id = %s", f"openai:{OTHER}", session)
+    resting(worker)
+    turn, row = ask(worker, session, "two", cap_usd=Decimal("0.000001"))
+    assert (row["status"], row["parked_on"], purposes(worker, turn)) == ("parked", "money", [])
+    took = next_call(worker)
+    assert isinstance(took, Took)
+    assert took.strikes == 1
+
+
+@pytest.mark.parametrize(("module", "name"), [(reserving, "reserve"), (prefixing, "switch")])
+def test_a_turn_that_loses_its_lease_on_its_way_to_a_probe_gives_it_back(
+    worker: Ground, provider: Rehearsal, monkeypatch: pytest.MonkeyPatch, module: Any, name: str
+) -> None:
+    """Else its key and its provider are shut to everybody until nobody waits for that probe any more."""
+
+    def lost(*_given: object, **_more: object) -> None:
+        raise LeaseLost
+
+    provider.script([{"text": "first"}])
+    session = worker.session()
+    ask(worker, session, "one")
+    spoke = f"openai:{OTHER}" if module is reserving else None
+    worker.execute("update sessions set spoke = %s where id = %s", spoke, session)
+    resting(worker)
+    monkeypatch.setattr(module, name, lost)
+    _, row = ask(worker, session, "two")
+    assert row["status"] == "running"
+    assert isinstance(next_call(worker), Took)
