@@ -366,6 +366,21 @@ def test_a_worker_that_loses_redis_goes_on_from_what_it_had_seen_there(redis_url
     assert lost.take(10) == Took(0, 0, 0, 1)  # who has seen nothing
 
 
+def test_a_worker_that_loses_redis_twice_knows_what_it_had_seen_in_between(redis_url: str) -> None:
+    fleet = Fleet(stream.connect(redis_url), lambda: 1)
+    made = Keys(fleet, 1, FIFTY, "fill_first")
+    made.tell(0, Told(Window(50, 50)))
+    assert isinstance(made.take(0), Took)
+    _away(fleet)
+    assert isinstance(made.take(1_000), Took)
+    fleet._away_until = 0.0
+    made.cool(2_000, 30.0)
+    _away(fleet)
+    assert made.take(3_000) == Wait(29_000, True, 1)
+    made.tell(32_001, Told())  # what was seen there is no news a second time
+    assert made.take(32_002) == Took(0, 0, 0, 1)
+
+
 def _away(fleet: Fleet) -> Fleet:
     """As after a call that found no Redis."""
     fleet._away_until = float("inf")  # its own time-out would be five seconds

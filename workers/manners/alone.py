@@ -49,8 +49,8 @@ class _State:
     probe: float = 0.0
     hold: float = 0.0
     cooled: float = 0.0
-    born: float = 0.0
-    """Of the hash in Redis whose memory it holds."""
+    recalled: str = ""
+    """The memory of Redis that it was last put right by."""
 
     def probed(self, now: float) -> bool:
         return self.until <= now < self.probe and self.strikes > 0
@@ -64,11 +64,12 @@ class _State:
         return 0.0
 
     def recall(self, memory: str, now: float) -> None:
-        """Redis is away: what this worker saw there last, once."""
-        seen = [float(word) for word in memory.split()]
-        if not seen or seen[0] == self.born:
+        """Redis is away: what this worker saw there last, once. What it saw since the last time that it was away is
+        news."""
+        if not memory or memory == self.recalled:
             return
-        self.born, due, tokens_due, line, until, strikes = seen
+        self.recalled = memory
+        _born, due, tokens_due, line, until, strikes = (float(word) for word in memory.split())
         self.due, self.tokens_due, self.line = (
             max(self.due, due),
             max(self.tokens_due, tokens_due),
