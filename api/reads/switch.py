@@ -52,7 +52,7 @@ def _price(settings: Settings, link: Link, tokens: int, at: datetime, *, cached:
     if cached:
         return rates.kept(link.model, tokens, at, provider=link.provider, own=settings.prices)
     try:
-        marks = resolve.of_provider(settings, link.provider).route.marks
+        marks = resolve.of_provider(settings, link.provider).of_model(link.model).route.marks
     except SettingsError:  # a session of a provider that is configured no more: what it costs there is not known
         return None
     return rates.anew(link.model, tokens, at, provider=link.provider, marks=marks, own=settings.prices)

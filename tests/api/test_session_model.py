@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
+from api.reads import switch
+from shared import rates
+from shared.providers.chains import Link
+from shared.providers.configured import ProviderSettings
 from shared.values import EventKind
 from tests.api.serving import Api, Person
 from tests.ground import Ground, Rehearsal, ground
@@ -86,3 +91,13 @@ def test_a_model_that_the_provider_does_not_have_is_refused_at_once_with_the_nea
 def test_a_conversation_that_has_not_begun_costs_nothing_to_switch(anna: Person) -> None:
     price = anna.get(f"/v1/sessions/{anna.session(audience='private')}/switch", model=NEW).json()
     assert (price["tokens"], price["to"]["cost_usd"], price["stays"]["cost_usd"]) == (0, 0, 0)
+
+
+def test_a_price_of_a_switch_knows_what_marks_do_for_the_model_as_the_turn_will(api: Api) -> None:
+    """On Bedrock they are Claude's alone: what is marked is paid as a write."""
+    model, at = "anthropic.claude-sonnet-4-5-20250929-v1:0", datetime(2026, 11, 1, tzinfo=UTC)
+    url = "https://bedrock-runtime.eu-central-1.amazonaws.com"
+    settings = api.settings.model_copy(update={"providers": {"bedrock": ProviderSettings(base_url=url)}})
+    told = switch._price(settings, Link("bedrock", model), 1_000_000, at, cached=False)
+    assert told is not None
+    assert told == rates.anew(model, 1_000_000, at, provider="bedrock", marks=True)
