@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ from hypothesis import strategies as st
 
 from shared import redact
 from shared.redact import TAKEN_OUT, WITHHELD, Flow, Redactor
+from shared.settings import Settings
 from tests.ground import Ground, Rehearsal
-from workers.providers import arguments, pieces
+from workers.manners.fleet import Fleet
+from workers.providers import arguments, pieces, routes
 from workers.providers.pieces import Pieces
+from workers.providers.routes import Routes
 
 KEY = "team-key-0123456789"
 Learn = Callable[..., None]
@@ -117,3 +121,20 @@ def test_a_turn_streams_and_stores_no_key_and_runs_no_call_with_it(
     rows = worker.rows("select content, sent, blocks from messages where session = %s", session)
     assert KEY not in str([*rows, *worker.rows("select arguments, result from tool_runs where turn = %s", turn)])
     assert [path.read_text("utf-8") for path in (worker.home / "ws").rglob("a.txt")] == [f"k = {TAKEN_OUT}\n"]
+
+
+def test_a_providers_key_that_is_exchanged_while_a_worker_runs_is_known_from_its_first_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bedrock's are for an hour; their secret and session token look like nothing that a key is known by."""
+    known = Redactor(())
+    monkeypatch.setattr(routes, "REDACTOR", known)
+    file = tmp_path / "keys" / "bedrock" / "a"
+    file.parent.mkdir(parents=True)
+    made = Routes(Settings(home=tmp_path), Fleet(None, lambda: 1), {})
+    for nth in range(2):
+        secret, token = f"{nth}secretOfTheHour" * 2, f"{nth}tokenOfTheHour" * 4
+        file.write_text(f"ASIAABCDEFGH{nth}:{secret}:{token}")
+        file.chmod(0o600)
+        assert len(made.pool("bedrock", anew=True)) == 1
+        assert known.without_known(f"{secret}, {token}") == f"{TAKEN_OUT}, {TAKEN_OUT}"

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared.errors import SettingsError
+from shared.providers import aws, resolve
 from shared.providers import credentials as keys
-from shared.providers import resolve
 from shared.providers.credentials import Credential
 from shared.providers.declaration import Declaration
+from shared.redact import REDACTOR
 from shared.settings import Settings
 from workers.manners.fleet import Fleet
 from workers.manners.terms import Limit
@@ -38,6 +39,7 @@ class Routes:
         self.fleet = fleet
         self._settings = settings
         self._environ = environ
+        self._word = settings.provider_key if settings.rehearsal else ""  # which stands in its name
         self._lock = threading.Lock()
         self._declared: dict[str, Declaration] = {}
         self._pools: dict[str, _Pool] = {}
@@ -51,10 +53,12 @@ class Routes:
         return found
 
     def pool(self, provider: str, *, anew: bool = False) -> tuple[Credential, ...]:
-        """The provider's keys in their order."""
+        """The provider's keys in their order. Those that came since the process began are taken out of texts too."""
         pool = self._pools.get(provider)
         if pool is None or anew or time.monotonic() - pool.read_at > LOOK_S:
             found = keys.credentials(self._settings, provider, self._environ)
+            if pool is None or found != pool.keys:
+                REDACTOR.learn(part for one in found if one.key != self._word for part in aws.secrets_in(one.key))
             pool = self._pools[provider] = _Pool(found, time.monotonic())
         return pool.keys
 
