@@ -16,15 +16,15 @@ from workers.held import STEERED, Held, Interrupt
 from workers.ports import Ports
 from workers.providers.listing import alive
 from workers.recording import Outcome
-from workers.reserving import Planned
+from workers.reserving import Arrived, Planned
 from workers.routing import Ticket
 
 TAIL = blocks.join([blocks.text("Are you there? Answer with one word.")])
 
 
-def answers(ports: Ports, held: Held, ticket: Ticket) -> bool:
-    """Whether the link of this ticket, which is its provider's probe, answers. The ticket is used up, or given back
-    where no call goes out. Raises LeaseLost."""
+def answers(ports: Ports, held: Held, ticket: Ticket) -> bool | None:
+    """Whether the link of this ticket, which is its provider's probe, answers; None where that may not be paid for. The
+    ticket is used up, or given back where no call goes out. Raises LeaseLost."""
     if not alive(ticket.client):
         routing.rest(ports, held, ticket)
         return False
@@ -35,7 +35,7 @@ def answers(ports: Ports, held: Held, ticket: Ticket) -> bool:
         held.forget()  # it ends with a message that no row holds
         if not isinstance(planned, Planned):
             routing.unsent(ports, held)
-            return False
+            return False if isinstance(planned, Arrived) else None
         outcome = _outcome(ports, held, planned)
         if recording.record(ports, held, planned, outcome).cancel_requested:
             held.interrupt(Interrupt.CANCEL)

@@ -83,20 +83,23 @@ def order(ports: Ports, held: Held) -> tuple[Link, ...]:
 
 
 def choose(
-    ports: Ports, held: Held, tokens: float, answers: Callable[[Ticket], bool], *, patient: bool = True
+    ports: Ports, held: Held, tokens: float, answers: Callable[[Ticket], bool | None], *, patient: bool = True
 ) -> Ticket | Later | Nobody:
     """A booked call at the first link that takes one now, or within what is waited in place. `answers` asks a link that
     was out, with its ticket, before a conversation goes back to it; while another turn asks, a `patient` one waits for
-    what it hears rather than go elsewhere."""
+    what it hears rather than go elsewhere. Where a link may not be asked that for want of money or a price and there is
+    no other, the conversation's own call is booked there, and says so."""
     soonest: Later | None = None
     why: Nobody | None = None
+    unasked: Link | None = None
     rested = False
     for link in order(ports, held):
         got = take(ports, held, link, tokens)
         if isinstance(got, Ticket) and got.strikes and held.spoke not in (None, str(link)):
             # A probe of its own would cost this conversation an epoch there and one back.
-            if not answers(got):
-                rested = True
+            said = answers(got)
+            if not said:
+                unasked, rested = (unasked or link, rested) if said is None else (unasked, True)
                 continue
             got = take(ports, held, link, tokens)
         match got:
@@ -114,6 +117,8 @@ def choose(
                 why = why or got
     if soonest is not None:
         return soonest
+    if unasked is not None and not rested:
+        return take(ports, held, unasked, tokens)
     if rested:
         return Later(FIRST_REST_S, resting=True)
     if why is not None:

@@ -91,3 +91,25 @@ def test_a_turns_answer_tells_its_keys_limit_once_and_its_end_that_it_went_well(
     monkeypatch.setattr(fleet, "tell", listening)
     assert answered(worker) == "done"
     assert told == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize(
+    ("model", "cap", "told"),
+    [
+        ("claude-opus-5", "0.000001", ("parked", "money", None)),
+        ("claude-of-no-list", "1", ("failed", None, "price_unknown")),
+    ],
+)
+def test_a_probe_that_may_not_be_paid_does_not_hide_why_its_turn_may_not(
+    worker: Ground, model: str, cap: str, told: tuple[str, str | None, str | None]
+) -> None:
+    """There is no other model, and this one is not out: it was not asked."""
+    session = worker.session()
+    worker.turn(session, "go")
+    worker.look()
+    worker.execute("update sessions set model = %s where id = %s", model, session)
+    rest(worker, "anthropic")
+    turn = worker.turn(session, "and?", cap_usd=Decimal(cap))
+    worker.look()
+    row = worker.view(turn)
+    assert (row["status"], row["parked_on"], row["error_code"]) == told
