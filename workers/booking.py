@@ -8,7 +8,7 @@ from shared.providers.chains import Link
 from shared.values import TurnStatus
 from workers import prefixing, probing, recording, reserving, routing
 from workers.gathering import Gathered
-from workers.held import Held
+from workers.held import Held, Interrupt
 from workers.outcome import Again, Ended, Parked
 from workers.ports import Ports
 from workers.providers.failures import IN_PLACE_S
@@ -30,6 +30,10 @@ def book(ports: Ports, held: Held, gathered: Gathered) -> Ended | Parked | Again
     answers = partial(probing.answers, ports, held)
     for look in range(LOOKS):
         got = routing.choose(ports, held, routing.weight(held), answers, patient=look < LOOKS - 1)
+        if held.interrupted() not in (None, Interrupt.YIELD):  # a probe takes seconds, and a drain cuts no second call
+            held.ticket = got if isinstance(got, Ticket) else None
+            reserving.commit_rows(ports, held, gathered)
+            return Again()
         match got:
             case Ticket():
                 held.ticket = got  # whoever lets go of the turn gives it back

@@ -12,11 +12,15 @@ import pytest
 
 from shared.errors import LeaseLost
 from shared.store import transcript
+from shared.values import TurnClass
 from tests.ground import Ground, Rehearsal, ground, rehearsing
 from tests.waiting.acts import advance
 from workers import prefixing, reserving
+from workers.held import Held, Interrupt
 from workers.manners.terms import NOT_TOLD, Asked, Limit, Took, Wait
+from workers.ports import Ports
 from workers.providers import routes
+from workers.routing import Ticket
 
 OTHER = "gpt-6.1-sol"
 CHAIN: dict[str, Any] = {"fallbacks": f"*=openai:{OTHER}"}
@@ -329,3 +333,26 @@ def test_a_turn_that_loses_its_lease_on_its_way_to_a_probe_gives_it_back(
     _, row = ask(worker, session, "two")
     assert row["status"] == "running"
     assert isinstance(next_call(worker), Took)
+
+
+@pytest.mark.parametrize(("reason", "left"), [(Interrupt.DRAIN, "queued"), (Interrupt.CANCEL, "cancelled")])
+def test_a_turn_that_must_stop_while_it_probes_begins_no_step_afterwards(
+    worker: Ground, provider: Rehearsal, monkeypatch: pytest.MonkeyPatch, reason: Interrupt, left: str
+) -> None:
+    """A drained worker has cut the probe: it cuts once, and would be killed at the call that came next."""
+
+    def cut(_ports: Ports, held: Held, _ticket: Ticket) -> bool:
+        held.interrupt(reason)
+        return False
+
+    provider.script([{"text": "first"}])
+    session = worker.session()
+    ask(worker, session, "one")
+    worker.execute("update sessions set spoke = %s where id = %s", f"openai:{OTHER}", session)
+    resting(worker)
+    monkeypatch.setattr("workers.probing.answers", cut)
+    turn = worker.turn(session, "two")
+    worker.look_once(TurnClass.INTERACTIVE)
+    assert (worker.view(turn)["status"], purposes(worker, turn)) == (left, [])
+    said = worker.rows("select content from messages where turn = %s", turn)
+    assert ["two" in row["content"] for row in said] == [True]
