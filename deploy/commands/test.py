@@ -21,7 +21,8 @@ def main(argv: list[str]) -> int:
 
 def _spread(argv: list[str]) -> list[str]:
     """The whole suite over two processes, a file on one of them: most tests wait for other processes, not for the
-    processor. A part of it, or a person who gives `-n`, `-s` or `--pdb`, gets one process."""
+    processor. In the order of their names, so that the long ones, which hold few tests, do not come last and alone. A
+    part of it, or a person who gives `-n`, `-s` or `--pdb`, gets one process."""
     whole = not any(word for word in argv if not word.startswith("-"))
     own = any(word.startswith(("-n", "-s", "--pdb", "--dist", "-p")) for word in argv)
-    return ["-n", "2", "--dist", "loadfile"] if whole and not own else []
+    return ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"] if whole and not own else []

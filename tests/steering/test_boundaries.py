@@ -14,8 +14,9 @@ import pytest
 from shared.errors import Refused
 from shared.store import intake
 from shared.values import OnBusy, TurnClass
-from tests.ground import forget_keys, until
+from tests.ground import until
 from tests.steering.conftest import Desk
+from tests.waiting.acts import advance
 from workers.look import Slots, look
 from workers.pause import Pauses, Point
 
@@ -123,11 +124,11 @@ def test_a_request_takes_the_words_as_a_no(at: Desk) -> None:
 
 
 def _wake(at: Desk, turn: UUID) -> None:
-    """As if the wait were over, for the turn and for the key that was refused."""
+    """The wait is over, for the key that was refused, and for the turn."""
+    advance(at.ground, 31)
     at.ground.execute(
         "update turns set status = 'queued', parked_on = null, parked_at = null, wake_at = null where id = %s", turn
     )
-    forget_keys(at.ground.settings.redis_url)
 
 
 @pytest.mark.parametrize("reason", ["backoff", "time"])
