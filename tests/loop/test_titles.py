@@ -23,6 +23,7 @@ from shared.store.statements import run
 from shared.store.statements import titles as statements
 from shared.titles import MOST
 from tests.ground import Ground, Rehearsal, ground
+from tests.shrink.travel import rewound
 
 SAID = "  \n# What\x1b[31m is the \u202e plan\u202c for Tuesday?\nmore of it"
 FIRST = "# What is the plan for Tuesday?"
@@ -160,6 +161,22 @@ def test_a_worker_that_dies_at_it_leaves_the_first_line_and_no_second_call(namin
     naming.look()
     assert named(naming, session) == (FIRST, "kept")
     assert calls(naming, session) == []
+
+
+def test_what_was_taken_back_names_nothing(naming: Ground, provider: Rehearsal) -> None:
+    session = begun(naming, provider, {"text": "It stands in the sea."}, {"text": "A lighthouse"})
+    first = naming.one("select id from turns where session = %s", session)["id"]
+    rewound(naming, session, first)
+    naming.turn(session, "Where is the lighthouse?")
+    naming.look()
+    assert look_for(room(naming)) == 1
+    naming.look()
+    assert named(naming, session) == ("A lighthouse", "model")
+    (call,) = calls(naming, session)
+    assert "lighthouse" in call["tail"]
+    assert "It stands in the sea." in call["tail"]
+    assert SAID not in call["tail"]
+    assert "On Tuesday we sail." not in call["tail"]
 
 
 def test_what_a_person_wrote_is_never_written_over(naming: Ground, provider: Rehearsal) -> None:

@@ -15,7 +15,7 @@ from shared.providers.table import TABLE
 from shared.request.dialect import Wire
 from tests.providers.caller import KEY, client_of
 from tests.providers.raw_server import answering, refusing, serving
-from workers.providers import answered_by, prices, wire
+from workers.providers import answered_by, listing, prices, wire
 from workers.providers.failures import classify
 from workers.providers.replies import Usage
 
@@ -130,3 +130,9 @@ def test_usage_of_another_model_costs_the_dearer_of_the_two_and_says_who_answere
     assert cost("nobody-knows", "nobody-either").usd is None
     assert cost("claude-sonnet-5-5", None) == cost("claude-sonnet-5-5", "claude-sonnet-5-5-20260901")
     assert cost("claude-sonnet-5-5", None).usd == sonnet > Decimal(0)
+
+
+@pytest.mark.parametrize(("status", "there"), [(200, True), (404, True), (501, True), (500, False), (503, False)])
+def test_a_provider_that_lists_no_models_is_there_all_the_same(status: int, there: bool) -> None:
+    with serving(answering(status, b"{}")) as server, client_of(server.url, "chat_completions") as client:
+        assert listing.alive(client) is there

@@ -13,10 +13,12 @@ from workers.providers.sockets import Cancel, Line, in_call
 PATHS = {Wire.ANTHROPIC: "/v1/models", Wire.CHAT: "/models", Wire.RESPONSES: "/models", Wire.CONVERSE: "/"}
 LONGEST_S = 3.0
 ROOM = 4 * 1024 * 1024
+NOT_IMPLEMENTED = 501
 
 
 def alive(client: Client) -> bool:
-    """Whether it answers anything at all within three seconds. A refusal is an answer; a failure of its own is not."""
+    """Whether it answers anything at all within three seconds. A refusal is an answer, also that it lists no models; a
+    failure of its own is not."""
     now = time.monotonic()
     line = Line(
         cancel=Cancel(), connect_s=LONGEST_S, write_s=LONGEST_S, between_s=LONGEST_S, next_by=now + LONGEST_S,
@@ -30,4 +32,4 @@ def alive(client: Client) -> bool:
             answer = client.http.send(request)
         except httpx2.HTTPError:
             return False
-    return answer.status_code < 500
+    return answer.status_code < 500 or answer.status_code == NOT_IMPLEMENTED

@@ -42,9 +42,14 @@ select coalesce(s.due, false) as due from s
 TITLE_MATERIAL = named(
     "title_material",
     """
-select (select left(m.content, 16000) from messages m where m.session = %(session)s order by m.id limit 1) as said,
+select (select left(m.content, 16000) from messages m where m.session = %(session)s
+   and not exists (select 1 from standing_rewinds w where w.session = m.session and m.id between w.first and w.last)
+   order by m.id limit 1) as said,
   (select left(t.answer, 4000) from turns t
-   where t.session = %(session)s and t.status = 'done' and t.class = 'interactive' order by t.seq limit 1) as answer
+   where t.session = %(session)s and t.status = 'done' and t.class = 'interactive' and not exists (
+     select 1 from messages m join standing_rewinds w on w.session = m.session and m.id between w.first and w.last
+     where m.turn = t.id)
+   order by t.seq limit 1) as answer
 """,
     "messages_of_session",
     "turns_of_session",
