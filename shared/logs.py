@@ -12,6 +12,9 @@ import structlog
 from structlog.stdlib import ProcessorFormatter
 from structlog.typing import Processor
 
+_PROCESSORS: list[Processor] = []
+"""One list for as long as the process lives: a logger that has spoken keeps the one that it was made with."""
+
 
 def configure(level: str = "info") -> None:
     """Set up structlog and the standard library's logging alike."""
@@ -19,8 +22,9 @@ def configure(level: str = "info") -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(alike())
     logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING))
+    _PROCESSORS[:] = [structlog.contextvars.merge_contextvars, *_said(), structlog.processors.JSONRenderer()]
     structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, *_said(), structlog.processors.JSONRenderer()],
+        processors=_PROCESSORS,
         wrapper_class=structlog.make_filtering_bound_logger(number),
         # A line and its end in one write: in two, another thread's line comes between them, and neither can be parsed.
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),

@@ -66,6 +66,8 @@ class Settings(BaseModel):
     """Whether a model is asked for a title once a session's first turn is over. Unset: where `auxiliary` names one."""
     keys: Path | None = None
     """Folder of providers' keys (shared/providers/credentials.py); `keys` of the home where it is not set."""
+    team_keys_stand_in: bool = True
+    """Whether the team's keys do where those that a person or a job has of their own are used up or out."""
     outage_s: float = Field(default=3600.0, gt=0)
     """A turn whose every model has been out for so long ends."""
     rehearsal: bool = False

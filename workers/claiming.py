@@ -8,6 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
+from shared.providers import scopes
 from shared.providers.chains import Link
 from shared.store import windows
 from shared.store.pool import Connection
@@ -33,9 +34,10 @@ def claim_next(ports: Ports, classes: Sequence[TurnClass], name: UUID) -> Held |
 
 
 def _claim(connection: Connection, ports: Ports, classes: Sequence[TurnClass], name: UUID) -> DictRow | None:
+    limits = admission.limits(ports.settings, ports.life.boot_id)  # reads files: before anybody waits for the lock
     with connection.transaction():
         run(connection, admission.CLAIM_LOCK_TAKE, {"key": admission.CLAIM_LOCK})
-        picked = admission.pick(connection, classes, admission.limits(ports.settings, ports.life.boot_id))
+        picked = admission.pick(connection, classes, limits)
         if picked is None:
             return None
         ports.pauses.at(Point.CLAIMING)
@@ -99,6 +101,7 @@ def _held(ports: Ports, row: DictRow) -> Held:
         session_started=row["session_started"].isoformat(),
         seconds_left=row["seconds_left"],
         waited_s=row["waited_s"],
+        owner=scopes.owner(row["job"], row["job_name"], row["asked_by"]),
     )
     return Held(
         claim=claim,

@@ -19,6 +19,7 @@ from uuid import UUID
 from shared.models import Limits
 from shared.prices import OwnPrice
 from shared.providers.chains import Link
+from shared.providers.scopes import Owner
 from shared.request.assembled import Request
 from shared.request.projection import MessageRow
 from shared.store.waits import Woken
@@ -73,6 +74,8 @@ class Claim:
     session_started: str
     seconds_left: float
     waited_s: float
+    owner: Owner | None = None
+    """Whose keys of a provider it uses before the team's; None where it has the team's alone."""
 
 
 @dataclass(slots=True)

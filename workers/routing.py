@@ -135,25 +135,31 @@ def rest(ports: Ports, held: Held, ticket: Ticket) -> None:
 
 
 def take(ports: Ports, held: Held, link: Link, tokens: float) -> Ticket | Later | Nobody:
-    """One call at one link."""
+    """One call at one link: on the turn's own keys, else, where these take none, on the team's."""
     routes = ports.routes
     try:
         routes.declared(link.provider)
-        pool = routes.pool(link.provider)
-        if not pool:
+        pools = routes.pools(link.provider, held.claim.owner)
+        if not pools:
             raise unset(link.provider)
         told = ports.settings.providers.get(link.provider)
-        asked = Asked(
-            link.provider, tuple(one.id for one in pool), (routes.limit(link.provider),) * len(pool), tokens,
-            held.now().timestamp() * 1_000, told.order if told is not None else "fill_first",
-            next((at for at, one in enumerate(pool) if one.id == held.key), None),
-        )  # fmt: skip
-        took = routes.fleet.take(asked)
-        if isinstance(took, Wait):
-            held.rested = took.strikes
-            return Later(took.wait_ms / 1_000, took.resting, took.probed)
-        credential = pool[took.at]
-        return Ticket(link, credential, routes.client(credential), asked, took.wait_ms / 1_000, took.strikes)
+        soonest: Wait | None = None
+        for pool in pools:
+            asked = Asked(
+                link.provider, tuple(one.id for one in pool), (routes.limit(link.provider),) * len(pool), tokens,
+                held.now().timestamp() * 1_000, told.order if told is not None else "fill_first",
+                next((at for at, one in enumerate(pool) if one.id == held.key), None),
+            )  # fmt: skip
+            took = routes.fleet.take(asked)
+            if isinstance(took, Took):
+                credential = pool[took.at]
+                client = routes.client(credential)
+                return Ticket(link, credential, client, asked, took.wait_ms / 1_000, took.strikes)
+            if soonest is None or took.wait_ms < soonest.wait_ms:
+                soonest = took
+        assert soonest is not None
+        held.rested = soonest.strikes
+        return Later(soonest.wait_ms / 1_000, soonest.resting, soonest.probed)
     except SettingsError as error:
         code = "provider_not_configured" if error.code == SettingsError.code else error.code
         return Nobody(code, f"{link.provider} cannot be asked here: {error.message}")
@@ -245,8 +251,9 @@ def cut(ports: Ports, held: Held, ticket: Ticket, *, began: bool) -> None:
 
 
 def another_key(ports: Ports, held: Held, ticket: Ticket) -> bool:
-    """Whether another key of the same provider takes calls."""
-    others = tuple(one for one in ports.routes.pool(ticket.link.provider) if one.id != ticket.credential.id)
+    """Whether another key of the same provider, of those that the turn may use, takes calls."""
+    pools = ports.routes.pools(ticket.link.provider, held.claim.owner)
+    others = tuple(one for pool in pools for one in pool if one.id != ticket.credential.id)
     if not others:
         return False
     limit = ports.routes.limit(ticket.link.provider)

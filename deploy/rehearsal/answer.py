@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any, Final
 
 from deploy.rehearsal import capture, events, faults, ledger, limits
@@ -62,6 +63,7 @@ async def messages(
         if refusal is not None:
             raise refusal
         key = key_of(http)
+        call.key = sha256(key.encode("utf-8", "replace")).hexdigest()[:8]
         if _refused_now(world, exchange, call, key, speech):
             state = "refused"
             return

@@ -48,6 +48,8 @@ class Call:
     difference: str | None = None
     overlap: bool = False
     answered_by: str | None = None
+    # Of the key that it came with, a part of its digest.
+    key: str | None = None
     # Headers that tell the key's limits.
     told: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
@@ -188,6 +190,7 @@ def row(call: Call) -> dict[str, Any]:
         "cache_write_1h": bill.write_1h if bill else 0,
         "output": call.output,
         "usd": None if call.nanos is None else call.nanos / NANOS_PER_DOLLAR,
+        "key": call.key,
         "blocks": call.blocks,
         "marks": [{"position": position, "ttl": ttl} for position, ttl in call.marks],
         "hit": call.hit,

@@ -14,12 +14,14 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from api.cli.doctor import database, machine, pooled, services
 from api.cli.doctor import extensions as outside
+from api.cli.doctor import keys as key_checks
 from api.cli.doctor.finding import Facts, Finding, State
 from api.cli.doctor.run import examine, facts
 from api.cli.main import main
 from shared.mcp import McpServer
 from shared.settings import Settings
-from shared.store import extensions
+from shared.store import extensions, principals
+from shared.values import PrincipalKind, Role
 from tests.cli.pooler import pooling
 from tests.cli.surface import Surface
 
@@ -214,3 +216,26 @@ def test_secrets_tool_servers_and_hooks_that_cannot_be_used_are_named_without_a_
         ("hook", State.FAILED, "not-installed is offered by no installed"),
     ]
     assert "the-value-of-it" not in str(found)
+
+
+def test_providers_keys_are_counted_by_scope_and_folders_of_nobody_are_named(known: Facts) -> None:
+    assert key_checks.keys(known) == []
+    with psycopg.connect(known.database_url, autocommit=True) as connection:
+        principals.ensure_principal(connection, "ann", PrincipalKind.PERSON, Role.MEMBER)
+    places = ("anthropic/a", "anthropic/b", "people/ann/openai/k", "people/Ann/openai/k", "jobs/x\ny/openai/k")
+    for place in places:
+        path = known.home / "keys" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("the-key-itself")
+        path.chmod(0o600)
+    (known.home / "keys/people/ann/openai/open").write_text("the-key-itself")
+    (known.home / "keys/people/link").symlink_to(known.home / "keys/people/ann")
+    found = key_checks.keys(replace(known, settings=Settings(home=known.home)))
+    assert found[0].seen == "in files: 2 of the team, 2 of 2 people, 1 of 1 jobs"
+    assert sorted(finding.seen for finding in found if finding.state is State.FAILED) == [
+        "keys/jobs/'x\\ny' is the name of no job",
+        "keys/people/'Ann' is the name of no person",
+        "keys/people/'link' is no folder of its own",
+        "the secret ann/openai/open can be read by others: chmod 600 it",
+    ]
+    assert not any("the-key-itself" in f"{finding}" for finding in found)

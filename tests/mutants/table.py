@@ -617,4 +617,37 @@ MUTANTS = (
         "(probed and patient)", "(probed and False)",
         f"{FALLBACK_TEST}::test_while_one_turn_probes_the_others_wait_for_what_it_hears_and_stay_where_they_are",
     ),
+    Mutant(
+        "own keys: a job's run has its person's", "shared/providers/scopes.py",
+        "    if job is not None:\n", "    if job_name:\n",
+        "tests/manners/test_own_keys.py::test_a_turn_without_identity_has_the_teams_keys",
+    ),
+    Mutant(
+        "own keys: any name alike opens a folder", "shared/providers/scopes.py",
+        "if path.name == owner.name", "if path.name.lower() == owner.name.lower()",
+        "tests/manners/test_own_keys.py::test_a_folder_is_found_by_its_whole_name_alone",
+    ),
+    Mutant(
+        "own keys: two scopes share a name", "shared/providers/credentials.py",
+        'whose = "" if self.owner is None else f"{self.owner.folder}/"', 'whose = ""',
+        "tests/manners/test_own_keys.py::test_one_text_in_three_scopes_is_three_keys",
+    ),
+    Mutant(
+        "own keys: the team's are never asked", "workers/providers/routes.py",
+        "        if own and not self._settings.team_keys_stand_in:\n", "        if own:\n",
+        "tests/loop/test_own_keys.py::test_own_keys_that_are_used_up_fall_to_the_teams_and_to_nobody_elses",
+    ),
+    Mutant(
+        "own keys: housekeeping where others read has its owner's", "shared/store/statements/admission.py",
+        "  case when t.class <> 'chore' or s.audience = 'private' and s.owner = t.requested_by then (\n",
+        "  case when true then (\n",
+        "tests/loop/test_own_keys.py::"
+        "test_a_service_of_a_persons_name_and_housekeeping_where_others_read_have_the_teams",
+    ),
+    Mutant(
+        "own keys: they fill the team's at the claim", "shared/store/statements/admission.py",
+        "where h.provider is not null and not exists (\n        select 1 from own o where o.provider = h.provider "
+        "and o.owner = h.owner)", "where h.provider is not null",
+        "tests/store/test_claims.py::test_turns_on_keys_of_their_own_fill_those_and_not_the_teams",
+    ),
 )  # fmt: skip

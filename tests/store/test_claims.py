@@ -189,6 +189,25 @@ def test_what_runs_on_each_key_of_a_provider_is_part_of_the_claim(rows: Rows) ->
     assert rows.value("select count(*) from turns where status = 'running'") == 3
 
 
+def test_turns_on_keys_of_their_own_fill_those_and_not_the_teams(rows: Rows) -> None:
+    """Three people with ten turns each: two have keys of their own for two and for one, the team's takes three."""
+    for name in ("ann", "ben", "cleo"):
+        person = rows.person_named(name)
+        for _ in range(10):
+            session = rows.session()
+            rows.turn(session, TurnClass.CHILD, person)
+            rows.connection.execute("update sessions set provider = 'narrow' where id = %s", (session,))
+    _race(
+        rows, 6, limit=1000, provider_names=["narrow"], provider_mosts=[3], own_providers=["narrow"] * 3,
+        own_kinds=["people"] * 3, own_names=["ann", "ben", "a stranger"], own_mosts=[2, 1, 9],
+    )  # fmt: skip
+    found = rows.connection.execute(
+        "select p.name, count(*) from turns t join principals p on p.id = t.requested_by "
+        "where t.status = 'running' group by p.name"
+    ).fetchall()
+    assert dict(found) == {"ann": 2, "ben": 1, "cleo": 3}
+
+
 def _belongs(rows: Rows, session: UUID, turn: UUID, column: str) -> None:
     match column:
         case "job":

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared.errors import SettingsError
-from shared.providers import aws, resolve
 from shared.providers import credentials as keys
+from shared.providers import resolve
 from shared.providers.credentials import Credential
 from shared.providers.declaration import Declaration
+from shared.providers.scopes import Owner
 from shared.redact import REDACTOR
 from shared.settings import Settings
 from workers.manners.fleet import Fleet
@@ -24,6 +25,7 @@ from workers.providers.client import Client, Provider, close_client, open_client
 LOOK_S = 5.0
 """How old the list of a provider's keys may be: files are read again after it, or at once where a key was refused."""
 MOST_CLIENTS = 64
+MOST_POOLS = 1_000
 
 
 @dataclass(slots=True)
@@ -39,11 +41,11 @@ class Routes:
         self.fleet = fleet
         self._settings = settings
         self._environ = environ
-        self._word = settings.provider_key if settings.rehearsal else ""  # which stands in its name
         self._lock = threading.Lock()
         self._declared: dict[str, Declaration] = {}
-        self._pools: dict[str, _Pool] = {}
+        self._pools: dict[tuple[str, Owner | None], _Pool] = {}
         self._clients: dict[str, Client] = {}
+        self._learned_at = 0.0
 
     def declared(self, provider: str) -> Declaration:
         """Raises SettingsError where this process cannot speak to it."""
@@ -52,19 +54,35 @@ class Routes:
             found = self._declared[provider] = resolve.of_provider(self._settings, provider)
         return found
 
-    def pool(self, provider: str, *, anew: bool = False) -> tuple[Credential, ...]:
-        """The provider's keys in their order. Those that came since the process began are taken out of texts too."""
-        pool = self._pools.get(provider)
+    def pool(self, provider: str, owner: Owner | None = None, *, anew: bool = False) -> tuple[Credential, ...]:
+        """The keys that a person or a job has of their own, or the team's, in their order."""
+        pool = self._pools.get((provider, owner))
         if pool is None or anew or time.monotonic() - pool.read_at > LOOK_S:
-            found = keys.credentials(self._settings, provider, self._environ)
-            if pool is None or found != pool.keys:
-                REDACTOR.learn(part for one in found if one.key != self._word for part in aws.secrets_in(one.key))
-            pool = self._pools[provider] = _Pool(found, time.monotonic())
+            if owner is None:
+                found = keys.credentials(self._settings, provider, self._environ)
+            else:
+                found = keys.own(self._settings, provider, owner)
+            if time.monotonic() - self._learned_at > LOOK_S or pool is None or found != pool.keys:
+                self._learned_at = time.monotonic()  # one that came later, whosever: no text of ours may hold it either
+                REDACTOR.learn(keys.known_keys(self._settings, self._environ))
+            while len(self._pools) >= MOST_POOLS:
+                self._pools.pop(next(iter(self._pools)), None)
+            pool = self._pools[provider, owner] = _Pool(found, time.monotonic())
         return pool.keys
+
+    def pools(self, provider: str, owner: Owner | None) -> tuple[tuple[Credential, ...], ...]:
+        """What a turn may use: its own keys, then the team's where it has none or they may stand in. None is empty."""
+        own = self.pool(provider, owner) if owner is not None else ()
+        if own and not self._settings.team_keys_stand_in:
+            return (own,)
+        team = self.pool(provider)
+        if own:  # a call without a key stands in for none
+            team = tuple(one for one in team if one.key != keys.NO_KEY)
+        return tuple(one for one in (own, team) if one)
 
     def refreshed(self, credential: Credential) -> bool:
         """Whether the key is another one by now, read again from where it is."""
-        for one in self.pool(credential.provider, anew=True):
+        for one in self.pool(credential.provider, credential.owner, anew=True):
             if one.name == credential.name:
                 return one.key != credential.key
         return False

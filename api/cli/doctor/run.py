@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 
 from api.cli import connection, screen
-from api.cli.doctor import database, extensions, machine, pooled, services
+from api.cli.doctor import database, extensions, keys, machine, pooled, services
 from api.cli.doctor.finding import Check, Facts, Finding, State, failed
 from api.cli.exits import Exit, Stop
 from shared import demands, settings
@@ -20,6 +20,7 @@ CHECKS: tuple[Check, ...] = (
     machine.disk,
     machine.servers,
     extensions.secrets,
+    keys.keys,
     extensions.tool_servers,
     extensions.installed_hooks,
     extensions.content_trace,

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from psycopg.rows import DictRow
 
-from shared.providers.credentials import credentials
+from shared.providers.credentials import credentials, owned
 from shared.settings import Settings
 from shared.store.pool import Connection
 from shared.store.statements import named, one
@@ -27,14 +27,25 @@ CLAIM_LOCK_TAKE = named("claim_lock_take", "select pg_advisory_xact_lock(%(key)s
 # What may not run now, worked out once a pick: what an admin has stopped, who is disabled, whose limit is reached (a
 # limit that is null is none, and then nothing is counted for it), and which shared prefixes a leader is about to warm.
 # A gate stands only while its leader runs under the claim that made it one, so death, cancel, park and end free it
-# without a write. `elsewhere`: turns of which a live worker other than `boot` has something running in the background.
+# without a write. Of a provider, turns whose person or job has keys of their own there (`own`) fill those, `pools`, and
+# all others the team's, `providers`. `elsewhere`: turns of which a live worker other than `boot` has something running
+# in the background.
 _CLOSED = """
 held as materialized (
-  select r.requested_by, r.job, r.parent, s.profile, coalesce(r.provider, s.provider) as provider
+  select r.requested_by, r.job, r.parent, s.profile, coalesce(r.provider, s.provider) as provider,
+    coalesce(r.job, case when r.class <> 'chore' or s.audience = 'private' and s.owner = r.requested_by
+      then r.requested_by end) as owner
   from turns r left join sessions s on s.id = r.session
     and (%(profile_limit)s::int is not null or %(provider_limit)s::int is not null
       or cardinality(%(provider_names)s::text[]) > 0)
   where r.status = 'running' and r.holder is not null
+), own as materialized (
+  select x.provider, coalesce(p.id, j.id) as owner, x.provider || ' ' || coalesce(p.id, j.id) as pool, x.most
+  from unnest(%(own_providers)s::text[], %(own_kinds)s::text[], %(own_names)s::text[], %(own_mosts)s::int[])
+    as x(provider, kind, name, most)
+  left join principals p on x.kind = 'people' and p.name = x.name and p.kind = 'person'
+  left join jobs j on x.kind = 'jobs' and j.name = x.name
+  where coalesce(p.id, j.id) is not null
 ), stopped as materialized (
   select x.scope, x.subject from stops x where x.lifted_at is null
 ), closed as materialized (
@@ -46,10 +57,14 @@ held as materialized (
     array(select subject from stopped where scope = 'profile') || array(
       select profile from held where profile is not null group by profile
       having count(*) >= %(profile_limit)s::int) as profiles,
-    array(select provider from held where provider is not null group by provider
+    array(select h.provider from held h where h.provider is not null and not exists (
+        select 1 from own o where o.provider = h.provider and o.owner = h.owner) group by h.provider
       having count(*) >= least(%(provider_limit)s::int, (
         select x.most from unnest(%(provider_names)s::text[], %(provider_mosts)s::int[]) as x(name, most)
-        where x.name = provider))) as providers,
+        where x.name = h.provider))) as providers,
+    array(select o.pool from own o) as owned,
+    array(select o.pool from own o where o.most <= (
+      select count(*) from held h where h.provider = o.provider and h.owner = o.owner)) as pools,
     array(select parent from held where parent is not null group by parent
       having count(*) >= %(parent_limit)s::int) as parents,
     array(select p.key from shared_prefixes p join turns l on l.id = p.leader
@@ -78,9 +93,14 @@ _MAY_RUN = """
       and (t.shared_key is null or t.step > 0 or t.shared_key <> all ((select gated from closed)::text[]))
       and (t.parent is null or t.parent <> all ((select parents from closed)::uuid[]))
       and (t.job is null or t.job::text <> all ((select jobs from closed)::text[]))
-      and ((select cardinality(profiles) + cardinality(providers) = 0 from closed) or (
+      and ((select cardinality(profiles) + cardinality(providers) + cardinality(pools) = 0 from closed) or (
         select q.profile <> all ((select profiles from closed)::text[])
-          and coalesce(t.provider, q.provider) <> all ((select providers from closed)::text[])
+          and case when coalesce(t.provider, q.provider) || ' ' || coalesce(t.job, case
+              when t.class <> 'chore' or q.audience = 'private' and q.owner = t.requested_by then t.requested_by end)
+              = any ((select owned from closed)::text[])
+            then coalesce(t.provider, q.provider) || ' ' || coalesce(t.job, t.requested_by)
+              <> all ((select pools from closed)::text[])
+            else coalesce(t.provider, q.provider) <> all ((select providers from closed)::text[]) end
         from sessions q where q.id = t.session))
       and not exists (select 1 from turns r where r.session = t.session and r.status in ('running', 'parked'))
       and not exists (select 1 from turns e where e.session = t.session and e.status = 'queued' and e.seq < t.seq)"""
@@ -139,7 +159,8 @@ _HEADS = """, busy(principal, held) as (
 ), heads as (
   select f.*, w.principal from waiting w left join busy b on b.principal = w.principal
   cross join lateral (
-    select t.id, t.session, t.class, t.shared_key, t.step, t.parent, t.job, t.seq, t.queued_at, t.provider
+    select t.id, t.session, t.class, t.shared_key, t.step, t.parent, t.job, t.seq, t.queued_at, t.provider,
+      t.requested_by
     from turns t
     where t.status = 'queued' and t.requested_by = w.principal order by t.admit_key, t.id limit 500
   ) f"""
@@ -165,7 +186,8 @@ WAITING_CLASSES = named(
 
 class Limits(TypedDict):
     """How many turns may run at once: of a principal, a job, a profile, on any one provider, on the providers named,
-    and of the children of one parent. None is no limit. `boot`: the worker that would run it; None where any might."""
+    and of the children of one parent. None is no limit. `own_…`, one place each: on the keys that a person or a job has
+    of their own at a provider. `boot`: the worker that would run it; None where any might."""
 
     principal_limit: int
     job_limit: int | None
@@ -174,18 +196,23 @@ class Limits(TypedDict):
     parent_limit: int | None
     provider_names: list[str]
     provider_mosts: list[int]
+    own_providers: list[str]
+    own_kinds: list[str]
+    own_names: list[str]
+    own_mosts: list[int]
     boot: UUID | None
 
 
 NO_LIMITS: Limits = {
     "principal_limit": 1_000_000, "job_limit": None, "profile_limit": None, "provider_limit": None,
-    "parent_limit": None, "provider_names": [], "provider_mosts": [], "boot": None,
+    "parent_limit": None, "provider_names": [], "provider_mosts": [],
+    "own_providers": [], "own_kinds": [], "own_names": [], "own_mosts": [], "boot": None,
 }  # fmt: skip
 
 
 def limits(settings: Settings, boot: UUID | None = None, environ: Mapping[str, str] = os.environ) -> Limits:
     """What holds among all that claim, however many do so at once; and who asks. Of a provider, what each of its keys
-    may have at once, times its keys."""
+    may have at once, times its keys: the team's for the team, and somebody's own for their turns."""
     told = {
         name: one.concurrency * max(1, len(credentials(settings, name, environ)))
         for name, one in settings.providers.items()
@@ -195,8 +222,32 @@ def limits(settings: Settings, boot: UUID | None = None, environ: Mapping[str, s
         "principal_limit": settings.principal_limit, "job_limit": settings.job_limit,
         "profile_limit": settings.profile_limit, "provider_limit": settings.provider_limit,
         "parent_limit": settings.parent_limit, "provider_names": list(told), "provider_mosts": list(told.values()),
-        "boot": boot,
+        **_of_own_keys(settings), "boot": boot,
     }  # fmt: skip
+
+
+class _OwnLimits(TypedDict):
+    own_providers: list[str]
+    own_kinds: list[str]
+    own_names: list[str]
+    own_mosts: list[int]
+
+
+def _of_own_keys(settings: Settings) -> _OwnLimits:
+    """Where nothing bounds a provider nobody's own keys are looked for either."""
+    found: _OwnLimits = {"own_providers": [], "own_kinds": [], "own_names": [], "own_mosts": []}
+    if settings.provider_limit is None and not any(one.concurrency for one in settings.providers.values()):
+        return found
+    for (provider, owner), count in owned(settings).items():
+        told = settings.providers.get(provider)
+        each = told.concurrency * count if told is not None and told.concurrency else None
+        bounds = [one for one in (settings.provider_limit, each) if one is not None]
+        if bounds:
+            found["own_providers"].append(provider)
+            found["own_kinds"].append(owner.kind)
+            found["own_names"].append(owner.name)
+            found["own_mosts"].append(min(bounds))
+    return found
 
 
 def pick(connection: Connection, classes: Sequence[TurnClass], limits: Limits) -> DictRow | None:
@@ -214,9 +265,13 @@ QUESTION_WAITS = named(
     "turns_questions",
 )
 
-# What the holder must know of its turn and session: both are its alone from the claim on.
+# What the holder must know of its turn and session: both are its alone from the claim on. Housekeeping stands in the
+# name of the session's owner; where others read along nobody says that they asked for it, so it has no person.
 _TURN = """
-select t.id as turn, t.session, t.fence, t.class, t.attempts, t.takeovers, t.requested_by,
+select t.id as turn, t.session, t.fence, t.class, t.attempts, t.takeovers, t.requested_by, t.job,
+  (select j.name from jobs j where j.id = t.job) as job_name,
+  case when t.class <> 'chore' or s.audience = 'private' and s.owner = t.requested_by then (
+    select p.name from principals p where p.id = t.requested_by and p.kind = 'person') end as asked_by,
   extract(epoch from clock_now() - t.queued_at)::float8 as waited_s,
   extract(epoch from t.deadline_at - clock_now())::float8 as seconds_left,
   t.step, t.steps, t.refunds, t.max_steps, t.warned, t.cap_usd as turn_cap, t.spent_usd as turn_spent,
