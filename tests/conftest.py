@@ -14,11 +14,21 @@ import psycopg
 import pytest
 
 from deploy.local.servers import Servers, ephemeral
+from shared.redact import REDACTOR
 from shared.store import migrate
 from tests.ground import Rehearsal, drop_database, rehearsing
 
 for _name in [n for n in os.environ if n.endswith("_API_KEY") or n.startswith(("NIGHTSHIFT_", "AWS_"))]:
     del os.environ[_name]  # tests never read a provider key, nor a setting of the person who runs them
+
+
+@pytest.fixture(scope="module", autouse=True)
+def keys_of_this_module() -> Generator[None]:
+    """A process never forgets a key that it has seen, and one that begins with a letter holds that letter back at the
+    end of a text: the tests of another module have keys of their own."""
+    kept = dict(vars(REDACTOR))
+    yield
+    vars(REDACTOR).update(kept)
 
 
 @pytest.fixture(scope="session")

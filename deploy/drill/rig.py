@@ -346,7 +346,7 @@ def _await_start(home: Path, process: subprocess.Popen[bytes], output: Path) -> 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """In order; what a test left frozen is woken first."""
-    everyone = family(process.pid)
+    everyone = {pid: _born(pid) for pid in family(process.pid)}
     for pid in everyone:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
@@ -360,6 +360,15 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(5)
-    for pid in everyone:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    for pid, born in everyone.items():
+        if born is not None and _born(pid) == born:  # its number may be somebody else's by now
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _born(pid: int) -> str | None:
+    """When a process began, in ticks since boot; None where there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+    except OSError:
+        return None
