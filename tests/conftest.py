@@ -89,3 +89,10 @@ def provider() -> Generator[Rehearsal]:
 
 def _named(servers: Servers, name: str) -> str:
     return servers.postgres.direct_url.replace("/nightshift?", f"/{name}?")
+
+
+@pytest.fixture(scope="module")
+def other() -> Generator[Rehearsal]:
+    """A second provider, with an address of its own."""
+    with rehearsing() as running:
+        yield running

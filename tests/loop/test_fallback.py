@@ -13,7 +13,7 @@ import pytest
 from shared.errors import LeaseLost
 from shared.store import transcript
 from shared.values import TurnClass
-from tests.ground import Ground, Rehearsal, ground, rehearsing
+from tests.ground import Ground, Rehearsal, ground
 from tests.waiting.acts import advance
 from workers import prefixing, reserving
 from workers.held import Held, Interrupt
@@ -24,12 +24,6 @@ from workers.routing import Ticket
 
 OTHER = "gpt-6.1-sol"
 CHAIN: dict[str, Any] = {"fallbacks": f"*=openai:{OTHER}"}
-
-
-@pytest.fixture(scope="module")
-def other() -> Generator[Rehearsal]:
-    with rehearsing() as running:
-        yield running
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import pytest
 
 from shared import stream
 from shared.providers.configured import Order
-from workers.manners import alone as alone_module
-from workers.manners import fleet as fleet_module
+from workers.manners import kept
 from workers.manners.fleet import Fleet
 from workers.manners.terms import ANY, Asked, Limit, Told, Took, Wait, Window
 
@@ -400,8 +399,7 @@ def test_every_key_in_redis_has_a_time_to_live(redis_url: str) -> None:
 
 
 def test_keys_that_were_exchanged_are_forgotten_and_those_in_use_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (fleet_module, alone_module):
-        monkeypatch.setattr(module, "MOST_KEYS", 10)
+    monkeypatch.setattr(kept, "MOST_KEYS", 10)
     made = Keys(Fleet(None, lambda: 1), 1, Limit(6_000.0), "fill_first")
     first = made.names[0]
     made.tell(0, Told(Window(6_000, 6_000)))

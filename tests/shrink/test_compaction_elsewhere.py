@@ -11,18 +11,12 @@ from uuid import UUID
 import pytest
 
 from shared.store import transcript
-from tests.ground import Ground, Rehearsal, ground, rehearsing
+from tests.ground import Ground, Rehearsal, ground
 from tests.shrink.compacting import GOOD, claim, compact, go_on, long_session
 from workers import booking, gathering
 from workers.compaction import run
 
 OTHER = "gpt-6.1-sol"
-
-
-@pytest.fixture(scope="module")
-def other() -> Generator[Rehearsal]:
-    with rehearsing() as running:
-        yield running
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from workers.manners.kept import put
 from workers.manners.terms import (
     BLOCK_A_MINUTE,
     BURST_MS,
     HALF,
     LEAST_SLEEP_MS,
     MINUTE_MS,
-    MOST_KEYS,
     OF_A_BUCKET,
     PATIENCE_MS,
     PROBE_LOOK_MS,
@@ -100,12 +100,8 @@ class Alone:
     def _of(self, name: str) -> _State:
         """Who was asked last stands last, and who was asked first goes where there is no room: a key that was
         exchanged, for one that is in use is asked with every call."""
-        state = self._states.pop(name, None)
-        if state is None:
-            state = _State()
-            if len(self._states) >= MOST_KEYS:
-                del self._states[next(iter(self._states))]
-        self._states[name] = state
+        state = self._states.get(name) or _State()
+        put(self._states, name, state)
         return state
 
     def take(self, asked: Asked, memories: Sequence[str] = ()) -> Took | Wait:

@@ -10,19 +10,19 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import redis
 import structlog
 
 from workers.manners import script
 from workers.manners.alone import Alone
+from workers.manners.kept import put
 from workers.manners.terms import (
     ANY,
     BLOCK_A_MINUTE,
     BURST_MS,
     KEEP_MS,
-    MOST_KEYS,
     PATIENCE_MS,
     SHARE,
     Asked,
@@ -39,8 +39,6 @@ BLOCK_S = 1.0
 ROOMY = 0.5
 """Where more than that is left of every limit, one answer a second is told."""
 log = structlog.get_logger("manners")
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 @dataclass(slots=True)
@@ -85,7 +83,7 @@ class Fleet:
         took = self._asked(replace(asked, limits=limits, tokens=tokens, requests=requests))
         if isinstance(took, Took) and took.requests > 1 and took.wait_ms == 0:
             with self._lock:
-                _put(self._blocks, asked.keys, _Block(took, took.requests - 1, time.monotonic() + BLOCK_S))
+                put(self._blocks, asked.keys, _Block(took, took.requests - 1, time.monotonic() + BLOCK_S))
         return took
 
     def still(self, asked: Asked, *, probe: bool = False) -> Took | Wait:
@@ -135,7 +133,7 @@ class Fleet:
         with self._lock:
             known = self._limits.get(key)
             if windows:
-                _put(self._limits, key, limit)
+                put(self._limits, key, limit)
                 if known != limit:  # a block that was booked without it, or by another one
                     self._blocks.clear()
             if strikes:
@@ -145,7 +143,7 @@ class Fleet:
             roomy = all(one.left is not None and one.left > ROOMY * one.limit for one in windows)
             if roomy and known == limit and time.monotonic() - self._told_at.get(key, 0.0) < BLOCK_S:
                 return False
-            _put(self._told_at, key, time.monotonic())
+            put(self._told_at, key, time.monotonic())
         return True
 
     def _asked(self, asked: Asked) -> Took | Wait:
@@ -168,7 +166,7 @@ class Fleet:
         """What Redis told of each last: it may be all that is left of it."""
         with self._lock:
             for name, told in zip(names, memories, strict=True):
-                _put(self._memories, name, told.decode("ascii") if isinstance(told, bytes) else told)
+                put(self._memories, name, told.decode("ascii") if isinstance(told, bytes) else told)
 
     def _call(self, work: Callable[[], Any]) -> Sequence[Any] | None:
         """What Redis says; None where it is away, which is asked about again after a while."""
@@ -181,14 +179,6 @@ class Fleet:
             self._away_until = time.monotonic() + AWAY_S
             return None
         return cast("Sequence[Any]", found) if isinstance(found, list) else [found]
-
-
-def _put(known: dict[K, V], key: K, value: V) -> None:
-    """What was put last stands last; what was put first goes where there is no room."""
-    known.pop(key, None)
-    if len(known) >= MOST_KEYS:
-        del known[next(iter(known))]
-    known[key] = value
 
 
 def _read(found: Sequence[Any]) -> Took | Wait:

@@ -32,8 +32,6 @@ PROBE_LOOK_MS = 1_000.0
 LEAST_SLEEP_MS = 500.0
 KEEP_MS = 3_600_000
 """Time to live of what Redis holds."""
-MOST_KEYS = 1_000
-"""Of which a worker remembers anything: a key that is exchanged every hour is another one each time."""
 BLOCK_A_MINUTE = 1_200
 """A key that may be asked so often is drawn from in blocks of several calls, each good for a second."""
 ANY = 1_000_000

@@ -15,6 +15,7 @@ from shared.request import canonical
 from shared.request.dialect import EXTRA
 from workers.providers import chat_usage, events
 from workers.providers.assembly import Assembly, BadStream
+from workers.providers.loose import object_of
 from workers.providers.writing import Writer
 
 _REASONS = {
@@ -90,7 +91,7 @@ class ChatReader:
         if isinstance(choice.get("usage"), dict):
             self._usage = choice["usage"]
         told: object = choice.get("delta") if choice.get("delta") is not None else choice.get("message")
-        delta = _object(told)
+        delta = object_of(told)
         self._reason(delta)
         self._say(delta.get("content"))
         if delta.get("refusal"):
@@ -99,7 +100,7 @@ class ChatReader:
         calls: object = delta.get("tool_calls")
         whole = told is choice.get("message")  # its calls are not in pieces: two with one id are two
         for at, call in enumerate(cast("list[object]", calls) if isinstance(calls, list) else []):
-            self._call({**_object(call), "index": at} if whole else _object(call))
+            self._call({**object_of(call), "index": at} if whole else object_of(call))
         if choice.get("finish_reason") is not None:
             self._finish = str(choice["finish_reason"])[:80]
 
@@ -107,7 +108,7 @@ class ChatReader:
         details: object = delta.get("reasoning_details")
         if self._keeps_details and isinstance(details, list):
             for one in cast("list[object]", details):
-                self._detail(_object(one))
+                self._detail(object_of(one))
         piece: object = delta.get("reasoning_content")
         if piece is None:
             piece = delta.get("reasoning")
@@ -129,7 +130,7 @@ class ChatReader:
                 self._writer.text("content", content)
             case list():
                 for part in cast("list[object]", content):
-                    self._part(_object(part))
+                    self._part(object_of(part))
             case _:
                 raise BadStream(f"content of kind {type(content).__name__}")
 
@@ -142,8 +143,8 @@ class ChatReader:
                 inner: object = part.get("thinking")
                 texts = cast("list[object]", inner) if isinstance(inner, list) else [{"text": inner}]
                 for text in texts:
-                    if _object(text).get("text"):
-                        self._thought(_object(text)["text"])
+                    if object_of(text).get("text"):
+                        self._thought(object_of(text)["text"])
             case _:
                 pass
 
@@ -165,7 +166,7 @@ class ChatReader:
                 last[key] = value
 
     def _call(self, told: Mapping[str, Any]) -> None:
-        function = _object(told.get("function"))
+        function = object_of(told.get("function"))
         name: object = function.get("name")
         call = self._found(told.get("index"), told.get("id"), name)
         if isinstance(told.get("id"), str) and told["id"] and call.id is None:
@@ -216,7 +217,3 @@ class ChatReader:
             reason = "tool_use"
         refusal = "declined" if self._refused else None
         self._writer.end("refusal" if self._refused else reason, chat_usage.of_chat(self._usage), refusal)
-
-
-def _object(told: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", told) if isinstance(told, dict) else {}

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from workers.providers.loose import object_of
+
 
 def of_chat(told: object) -> dict[str, Any] | None:
     """`prompt_tokens` holds what was read from the cache and written to it; completion holds reasoning. DeepSeek tells
     its hits beside it, Mistral nothing of them."""
-    usage = _object(told)
-    inside, out = _object(usage.get("prompt_tokens_details")), _object(usage.get("completion_tokens_details"))
+    usage = object_of(told)
+    inside, out = object_of(usage.get("prompt_tokens_details")), object_of(usage.get("completion_tokens_details"))
     read = inside.get("cached_tokens")
     if read is None:
         read = usage.get("prompt_cache_hit_tokens")
@@ -21,8 +23,8 @@ def of_chat(told: object) -> dict[str, Any] | None:
 
 
 def of_responses(told: object) -> dict[str, Any] | None:
-    usage = _object(told)
-    inside, out = _object(usage.get("input_tokens_details")), _object(usage.get("output_tokens_details"))
+    usage = object_of(told)
+    inside, out = object_of(usage.get("input_tokens_details")), object_of(usage.get("output_tokens_details"))
     prompt, output = usage.get("input_tokens"), usage.get("output_tokens")
     return _disjoint(prompt, output, inside.get("cached_tokens"), inside, out.get("reasoning_tokens"))
 
@@ -33,7 +35,7 @@ def _disjoint(
     if prompt is None or output is None:
         return None
     written = inside.get("cache_write_tokens") or 0
-    long = _object(inside.get("cache_write_tokens_details")).get("ttl_12h_tokens") or 0
+    long = object_of(inside.get("cache_write_tokens_details")).get("ttl_12h_tokens") or 0
     counts = (prompt, read or 0, written, long)
     if not all(type(count) is int for count in counts):
         return {"input_tokens": "absurd", "output_tokens": output}
@@ -46,7 +48,3 @@ def _disjoint(
         "cache_creation": {"ephemeral_5m_input_tokens": new - kept, "ephemeral_1h_input_tokens": kept} if new else {},
         "output_tokens_details": {"thinking_tokens": reasoning or 0},
     }
-
-
-def _object(told: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", told) if isinstance(told, dict) else {}

@@ -15,6 +15,7 @@ from typing import Any, cast
 from shared.request import canonical
 from shared.request.dialect import REASONED
 from workers.providers.assembly import Assembly, BadStream, UnexpectedBlock
+from workers.providers.loose import object_of
 from workers.providers.writing import Writer
 
 _REFUSED = {"guardrail_intervened", "content_filtered"}
@@ -70,22 +71,22 @@ class ConverseReader:
             self._end()
 
     def whole(self, body: dict[str, Any]) -> None:
-        message = _object(_object(body.get("output")).get("message"))
+        message = object_of(object_of(body.get("output")).get("message"))
         content: object = message.get("content")
         if not isinstance(content, list) or not isinstance(body.get("stopReason"), str):
             raise BadStream("an answer that is no message")
         self._writer.begin({})
         for at, told in enumerate(cast("list[object]", content)):
-            self._whole_block(at, _object(told))
+            self._whole_block(at, object_of(told))
         self._reason, self._usage = body["stopReason"], body.get("usage")
         self._end()
 
     def _of_block(self, kind: str, at: int, event: Mapping[str, Any]) -> None:
         match kind:
             case "contentBlockStart":
-                self._start(at, _object(event.get("start")))
+                self._start(at, object_of(event.get("start")))
             case "contentBlockDelta":
-                self._delta(self._at(at), _object(event.get("delta")))
+                self._delta(self._at(at), object_of(event.get("delta")))
             case _:
                 block = self._open
                 if block is None or block.at != at:
@@ -108,7 +109,7 @@ class ConverseReader:
             raise BadStream(f"content block {at} begins inside another")
         block = self._at(at)
         if "toolUse" in start:
-            tool = _object(start["toolUse"])
+            tool = object_of(start["toolUse"])
             self._become(block, "toolUse", {"id": tool.get("toolUseId"), "name": tool.get("name")})
             self._writer.preparing(tool.get("name"))
         elif start:
@@ -129,14 +130,14 @@ class ConverseReader:
                 case "toolUse":
                     if block.kind != kind:
                         raise BadStream("the input of a call that has not begun")
-                    piece: object = _object(told).get("input")
+                    piece: object = object_of(told).get("input")
                     if not isinstance(piece, str):
                         raise BadStream(f"an input of kind {type(piece).__name__}")
                     self._made.count(piece)
                     block.pieces.append(piece)
                 case "reasoningContent":
                     self._become(block, kind)
-                    self._think(block, _object(told))
+                    self._think(block, object_of(told))
                 case "toolResult" | "image":
                     raise UnexpectedBlock(kind)
                 case _:  # citations and kinds to come carry nothing that is sent back
@@ -177,7 +178,7 @@ class ConverseReader:
                 case "text":
                     self._writer.text(at, value)
                 case "toolUse":
-                    tool = _object(value)
+                    tool = object_of(value)
                     self._writer.preparing(tool.get("name"))
                     given: object = tool.get("input")
                     self._become(block, kind, {"id": tool.get("toolUseId"), "name": tool.get("name")})
@@ -186,11 +187,11 @@ class ConverseReader:
                     )
                 case "reasoningContent":
                     self._become(block, kind)
-                    inner = _object(value)
-                    self._think(block, {**_object(inner.get("reasoningText")), **inner})
+                    inner = object_of(value)
+                    self._think(block, {**object_of(inner.get("reasoningText")), **inner})
                 case "citationsContent":
-                    for part in cast("list[object]", _object(value).get("content") or []):
-                        self._writer.text(at, _object(part).get("text"))
+                    for part in cast("list[object]", object_of(value).get("content") or []):
+                        self._writer.text(at, object_of(part).get("text"))
                 case _:
                     raise UnexpectedBlock(kind[:80])
         self._close(block)
@@ -217,14 +218,14 @@ class ConverseReader:
 def usage(told: object) -> dict[str, Any] | None:
     """Disjoint as told: `inputTokens` is what was neither read from the cache nor written to it. Writes by their time
     to live stand in `cacheDetails`, where they are told. Source: AWS, "Prompt caching", and botocore's TokenUsage."""
-    given = _object(told)
+    given = object_of(told)
     if given.get("inputTokens") is None or given.get("outputTokens") is None:
         return None
     written: object = given.get("cacheWriteInputTokens") or 0
     details: object = given.get("cacheDetails")
     by_ttl: dict[str, Any] = {}
     for one in cast("list[object]", details) if isinstance(details, list) and written else []:
-        by_ttl[str(_object(one).get("ttl"))] = _object(one).get("inputTokens")
+        by_ttl[str(object_of(one).get("ttl"))] = object_of(one).get("inputTokens")
     parts = {"ephemeral_5m_input_tokens": by_ttl.get("5m", 0), "ephemeral_1h_input_tokens": by_ttl.get("1h", 0)}
     return {
         "input_tokens": given["inputTokens"],
@@ -255,7 +256,3 @@ def _index(event: Mapping[str, Any]) -> int:
     if type(at) is not int or at < 0:
         raise BadStream(f"{event['type']} without its index")
     return at
-
-
-def _object(told: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", told) if isinstance(told, dict) else {}

@@ -12,6 +12,7 @@ from shared.request import canonical
 from shared.request.dialect import ITEM, PHASE
 from workers.providers import chat_usage
 from workers.providers.assembly import Assembly, BadStream, UnexpectedBlock
+from workers.providers.loose import object_of
 from workers.providers.writing import Writer
 
 _ENDS = {"response.completed", "response.incomplete"}
@@ -35,20 +36,20 @@ class ResponsesReader:
     def feed(self, event: dict[str, Any]) -> None:
         kind = event["type"]
         if not self._made.began and kind.startswith("response."):
-            self._writer.begin(_object(event.get("response")))
+            self._writer.begin(object_of(event.get("response")))
         self._made.tick()
         if kind in _TEXTS:
             self._text(event, event.get("delta"), refusal=kind == "response.refusal.delta")
         elif kind in _THOUGHTS:
             self._writer.reasoning(_at(event), self._item_seal(), event.get("delta"))
         elif kind == "response.output_item.added":
-            self._added(_at(event), _object(event.get("item")))
+            self._added(_at(event), object_of(event.get("item")))
         elif kind == "response.output_item.done":
-            self._finished(_at(event), _object(event.get("item")))
+            self._finished(_at(event), object_of(event.get("item")))
         elif kind == "response.function_call_arguments.delta" and isinstance(event.get("delta"), str):
             self._made.count(event["delta"])
         elif kind in _ENDS:
-            self._end(_object(event.get("response")))
+            self._end(object_of(event.get("response")))
 
     def ended(self) -> None:
         """Nothing: a stream that ends without its last event was cut."""
@@ -105,7 +106,7 @@ class ResponsesReader:
             return
         content: object = item.get("content")
         for index, told in enumerate(cast("list[object]", content) if isinstance(content, list) else []):
-            part = _object(told)
+            part = object_of(told)
             refusal = part.get("type") == "refusal"
             piece = part.get("refusal") if refusal else part.get("text")
             if piece:
@@ -115,11 +116,11 @@ class ResponsesReader:
         output: object = response.get("output")
         for at, told in enumerate(cast("list[object]", output) if isinstance(output, list) else []):
             if at not in self._done:  # a server that tells its items only in the end
-                item = _object(told)
+                item = object_of(told)
                 if at not in self._added_items:
                     self._added(at, item)
                 self._finished(at, item)
-        why = _object(response.get("incomplete_details")).get("reason")
+        why = object_of(response.get("incomplete_details")).get("reason")
         reason = "tool_use" if self._called else "end_turn"
         if response.get("status") == "incomplete":
             reason = _INCOMPLETE.get(str(why), str(why)[:80])
@@ -136,7 +137,3 @@ def _at(event: Mapping[str, Any]) -> int:
     if type(at) is not int or at < 0:
         raise BadStream(f"{str(event.get('type'))[:60]} without its item")
     return at
-
-
-def _object(told: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", told) if isinstance(told, dict) else {}

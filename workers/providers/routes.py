@@ -19,13 +19,13 @@ from shared.providers.scopes import Owner
 from shared.redact import REDACTOR
 from shared.settings import Settings
 from workers.manners.fleet import Fleet
+from workers.manners.kept import put
 from workers.manners.terms import Limit
 from workers.providers.client import Client, Provider, close_client, open_client
 
 LOOK_S = 5.0
 """How old the list of a provider's keys may be: files are read again after it, or at once where a key was refused."""
 MOST_CLIENTS = 64
-MOST_POOLS = 1_000
 
 
 @dataclass(slots=True)
@@ -65,9 +65,9 @@ class Routes:
             if time.monotonic() - self._learned_at > LOOK_S or pool is None or found != pool.keys:
                 self._learned_at = time.monotonic()  # one that came later, whosever: no text of ours may hold it either
                 REDACTOR.learn(keys.known_keys(self._settings, self._environ))
-            while len(self._pools) >= MOST_POOLS:
-                self._pools.pop(next(iter(self._pools)), None)
-            pool = self._pools[provider, owner] = _Pool(found, time.monotonic())
+            pool = _Pool(found, time.monotonic())
+            with self._lock:
+                put(self._pools, (provider, owner), pool)
         return pool.keys
 
     def pools(self, provider: str, owner: Owner | None) -> tuple[tuple[Credential, ...], ...]:
